@@ -165,8 +165,30 @@ static std::string versionText(const Compiled &compiled) {
          " in the last launch\n";
 }
 
+static std::string rangeText(const KernelCode &code, int64_t site) {
+  if (site < 0 || static_cast<size_t>(site) >= code.sites.size())
+    return "a range";
+  const Loc &loc = code.sites[site];
+  return placeText(LineCost{.file = loc.file, .line = loc.line});
+}
+
+/// `    loop.py:12: its tape is measured by a run of the forward sweep, because
+/// it has private arrays`, for each part of the code of a GPU that needs it.
+static std::string measuredText(const KernelCode &code) {
+  std::string text;
+  if (code.device)
+    for (const runtime::gpu::DeviceFunction &function : code.device->functions)
+      if (!function.measure.empty() && function.needWord < 0)
+        text += "    " + rangeText(code, function.tapeSite) +
+                ": its tape is measured by a run of the forward sweep, "
+                "because " +
+                function.obstacle + "\n";
+  return text;
+}
+
 static std::string gradientText(const Compiled &compiled) {
   return costText(*compiled.code) + checkpointsText(*compiled.code) +
+         measuredText(*compiled.code) +
          "    largest tape of the last launch: " +
          runtime::bytesText(compiled.tapeBytes.load()) + "\n" +
          versionText(compiled);
@@ -176,13 +198,7 @@ static std::string gradientText(const Compiled &compiled) {
 static std::string lanesText(const KernelCode &code) {
   std::string text;
   for (const runtime::RangeLanes &range : code.ranges) {
-    std::string place = "a range";
-    if (range.site >= 0 &&
-        static_cast<size_t>(range.site) < code.sites.size()) {
-      const Loc &loc = code.sites[range.site];
-      place = placeText(LineCost{.file = loc.file, .line = loc.line});
-    }
-    text += "    " + place + ": " +
+    text += "    " + rangeText(code, range.site) + ": " +
             (range.lanes > 1 ? std::to_string(range.lanes) +
                                    " work items at a time, as lanes"
                              : "no lanes: " + range.obstacle) +

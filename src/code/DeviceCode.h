@@ -40,6 +40,10 @@ struct DeviceFunction {
   std::string symbol = {};
   /// Only counts what it would push; empty: pushes nothing.
   std::string measure = {};
+  /// Why its tape is not in tiles, in the words of a report.
+  std::string obstacle = {};
+  /// The word in which the host leaves the bytes of a thread's tape; -1: none.
+  int64_t needWord = -1;
   bool measuredInPlace = false; ///< right before it runs
   bool serial = false;
   bool afterPivot = false; ///< of the reverse sweep alone
@@ -79,7 +83,9 @@ struct DeviceCode {
   std::map<std::string, void *> addresses = {};
   std::vector<DeviceFunction> functions = {};
   int64_t frameSlots = 1;
-  bool pushes = false;  ///< onto any tape
+  bool pushes = false; ///< onto any tape, but for those of tiles
+  /// The host knows of all of them how large they get, before anything runs.
+  bool knowsNeeds = false;
   bool mayFail = false; ///< threads may report errors
   bool prints = false;  ///< and lines to be printed
 };

@@ -256,6 +256,17 @@ void fillWatched(ModuleOp module, runtime::KernelCode &code) {
                         watched.asArrayRef().end());
 }
 
+/// Whether no launch begins with one that only looks how large tapes get.
+bool knowNeeds(ArrayRef<runtime::gpu::DeviceFunction> functions,
+               ModuleOp module) {
+  auto isKnown = [](const runtime::gpu::DeviceFunction &function) {
+    return function.measure.empty() || function.needWord >= 0 ||
+           function.measuredInPlace;
+  };
+  return !module->hasAttr(conversion::readsBackAttr) &&
+         llvm::all_of(functions, isKnown);
+}
+
 /// What the attributes of `module` say of its device functions.
 std::shared_ptr<runtime::gpu::DeviceCode>
 describeDevice(ModuleOp module, StringRef name, Backend backend) {
@@ -274,6 +285,8 @@ describeDevice(ModuleOp module, StringRef name, Backend backend) {
     code->functions.push_back(
         {.symbol = text("symbol"),
          .measure = text("measure"),
+         .obstacle = text("obstacle"),
+         .needWord = number("need_word"),
          .measuredInPlace = flag("measured_in_place"),
          .serial = flag("serial"),
          .afterPivot = flag("after_pivot"),
@@ -297,8 +310,7 @@ describeDevice(ModuleOp module, StringRef name, Backend backend) {
     runtime::gpu::DeviceFunction &function = code->functions.back();
     if (auto costs = of.getAs<DenseI64ArrayAttr>("sort_costs"); !costs.empty())
       function.sortCosts = {costs[0], costs[1], costs[2]};
-    function.drainSymbol = function.symbol;
-    function.sharedSymbol = function.symbol;
+    function.drainSymbol = function.sharedSymbol = function.symbol;
     if (function.sorts)
       function.sortSymbol =
           function.symbol + (isForHost(backend) ? "" : ".sort");
@@ -308,8 +320,9 @@ describeDevice(ModuleOp module, StringRef name, Backend backend) {
         flag("drains") || (function.tiles && backend == Backend::Vulkan);
     if (hasDrain && !isForHost(backend))
       function.drainSymbol += ".drain";
-    code->pushes |= !code->functions.back().measure.empty();
+    code->pushes |= !function.measure.empty();
   }
+  code->knowsNeeds = knowNeeds(code->functions, module);
   code->frameSlots =
       module->getAttrOfType<IntegerAttr>("costate.frame_slots").getInt();
   code->mayFail = module->hasAttr(conversion::mayFailAttr);

@@ -1,7 +1,7 @@
 #include "ir/Kernel.h"
 
 #include "base/Message.h"
-#include "ir/Tape.h"
+#include "ir/LoopPairs.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
@@ -325,7 +325,9 @@ LogicalResult KernelOp::verifyRegions() {
       }
     return WalkResult::advance();
   });
-  return failure(result.wasInterrupted() || failed(tape::verifyRecords(*this)));
+  return failure(result.wasInterrupted() ||
+                 failed(tape::verifyRecords(*this)) ||
+                 failed(tape::verifyPairs(*this)));
 }
 
 //===-- RangeOp -----------------------------------------------------------===//

@@ -1,4 +1,4 @@
-#include "ir/Tape.h"
+#include "ir/LoopPairs.h"
 
 #include "ir/Kernel.h"
 
@@ -20,6 +20,17 @@ void TapeDialect::initialize() {
 #define GET_OP_LIST
 #include "ir/TapeOps.cpp.inc"
       >();
+}
+
+LogicalResult TapeDialect::verifyOperationAttribute(Operation *op,
+                                                    NamedAttribute attribute) {
+  auto number = dyn_cast<IntegerAttr>(attribute.getValue());
+  if (attribute.getName() == pairAttr && isa<scf::ForOp, scf::WhileOp>(op) &&
+      number && number.getType().isInteger(64))
+    return success();
+  return op->emitOpError("has `") << attribute.getName().getValue()
+                                  << "`, which is not the number of a pair, on "
+                                     "a loop";
 }
 
 LogicalResult PivotOp::verify() {

@@ -13,7 +13,21 @@ def Tape_Dialect : Dialect {
     a launch; which of the two is meant follows from where an op stands. A tape
     is last in, first out. A record holds the values that one execution of a
     nested region saves; its bools are packed into bits.
+
+    Loops with records are *pairs*: the number in `tape.pair` says which loop
+    of the reverse sweep undoes which one of the forward sweep.
+
+    ```mlir
+    scf.for %i = %0 to %n step %1 : i64 {
+      tape.push record(0) %x : f64
+    } {tape.pair = 0 : i64}
+    tape.pivot
+    scf.for %i = %0 to %n step %1 : i64 {
+      %x = tape.pop record(0) : f64
+    } {tape.pair = 0 : i64}
+    ```
   }];
+  let hasOperationAttrVerify = 1;
 }
 
 class Tape_Op<string mnemonic, list<Trait> traits = []>

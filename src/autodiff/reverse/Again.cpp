@@ -90,7 +90,7 @@ void Reverser::saveConstantLocals(Operation *loop, Block &body, Sweep &sweep) {
 }
 
 /// A loop over the elements of a private array.
-static void
+static scf::ForOp
 forElements(Value local, ImplicitLocOpBuilder &b,
             function_ref<void(ImplicitLocOpBuilder &, Value)> body) {
   Value first = indexConstant(b, 0), one = indexConstant(b, 1);
@@ -98,6 +98,7 @@ forElements(Value local, ImplicitLocOpBuilder &b,
   auto loop = scf::ForOp::create(b, first, size, one);
   ImplicitLocOpBuilder inner(b.getLoc(), loop.getBody()->getTerminator());
   body(inner, loop.getInductionVar());
+  return loop;
 }
 
 /// Pushes all elements at `forward`; the reverse sweep gets them back. Their
@@ -105,17 +106,22 @@ forElements(Value local, ImplicitLocOpBuilder &b,
 void Reverser::saveLocal(Value local, Builder &forward, Sweep &sweep) {
   auto type = cast<ir::LocalType>(local.getType());
   IntegerAttr number = forward.getI64IntegerAttr(records.count++);
-  forElements(local, forward, [&](Builder &b, Value index) {
-    Value value = ir::LocalLoadOp::create(b, type.getValueType(), local, index);
-    tape::PushOp::create(b, value, number);
-  });
+  scf::ForOp pushing =
+      forElements(local, forward, [&](Builder &b, Value index) {
+        Value value =
+            ir::LocalLoadOp::create(b, type.getValueType(), local, index);
+        tape::PushOp::create(b, value, number);
+      });
   Value last = indexConstant(sweep.b, type.getSize() - 1);
   Value copy = localInReverse(local, sweep.scope);
-  forElements(local, sweep.b, [&](Builder &b, Value index) {
-    auto pop = tape::PopOp::create(b, TypeRange(type.getValueType()), number);
-    Value place = arith::SubIOp::create(b, last, index);
-    ir::LocalStoreOp::create(b, pop.getResult(0), copy, place);
-  });
+  scf::ForOp popping =
+      forElements(local, sweep.b, [&](Builder &b, Value index) {
+        auto pop =
+            tape::PopOp::create(b, TypeRange(type.getValueType()), number);
+        Value place = arith::SubIOp::create(b, last, index);
+        ir::LocalStoreOp::create(b, pop.getResult(0), copy, place);
+      });
+  pair(pushing, popping);
 }
 
 /// `local`, or where the reverse sweep does not see that, an array that stands

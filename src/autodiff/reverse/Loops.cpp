@@ -2,6 +2,7 @@
 
 #include "autodiff/reverse/Reverser.h"
 #include "autodiff/rules/Rules.h"
+#include "ir/LoopPairs.h"
 
 using namespace mlir;
 
@@ -23,6 +24,18 @@ static void copyParts(Operation *from, Operation *to) {
       to->setAttr(part, attribute);
 }
 
+/// Says which loop undoes which, if records go between them.
+void Reverser::pair(Operation *forward, scf::ForOp reversed) {
+  WalkResult pops =
+      reversed.walk([](tape::PopOp) { return WalkResult::interrupt(); });
+  if (!pops.wasInterrupted())
+    return;
+  auto i64 = IntegerType::get(forward->getContext(), 64);
+  auto number = IntegerAttr::get(i64, pairs++);
+  forward->setAttr(tape::pairAttr, number);
+  reversed->setAttr(tape::pairAttr, number);
+}
+
 /// Ends a reversed loop. Adjoints of values from outside of it that are still
 /// in `adjoints` are summed over its iterations.
 void Reverser::closeLoop(ReverseLoop &loop, Value count, Carried carried,
@@ -42,6 +55,8 @@ void Reverser::closeLoop(ReverseLoop &loop, Value count, Carried carried,
     carried.inits.push_back(startOf(captured, carried, sweep));
   scf::ForOp closed = loop.close(sweep.b, count, carried.inits, carried.next);
   copyParts(carried.forward, closed);
+  if (carried.isPair)
+    pair(carried.forward, closed);
   bool goesOn = carried.forward->hasAttr(ir::restAttr);
   for (auto [k, value] : llvm::enumerate(carried.receivers)) {
     if (goesOn && k >= given)
@@ -234,7 +249,7 @@ LogicalResult Reverser::reverseWhile(scf::WhileOp loop, Results g,
       return failure();
   }
   Adjoints started;
-  closeLoop(reversed, count, {inits, carried, receivers, loop, started},
+  closeLoop(reversed, count, {inits, carried, receivers, loop, started, simple},
             adjoints, sweep);
   return success();
 }

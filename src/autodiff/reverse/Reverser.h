@@ -100,10 +100,12 @@ private:
   struct Carried {
     llvm::SmallVectorImpl<mlir::Value> &inits, &next, &receivers;
     mlir::Operation *forward;
-    Adjoints &started; ///< sums that go on
+    Adjoints &started;  ///< sums that go on
+    bool isPair = true; ///< as many iterations as in the forward sweep
   };
   mlir::Value startOf(mlir::Value captured, Carried &carried, Sweep &sweep);
   Adjoints takeSums(mlir::Operation *loop);
+  void pair(mlir::Operation *forward, mlir::scf::ForOp reversed);
   void closeLoop(ReverseLoop &loop, mlir::Value count, Carried carried,
                  Adjoints &adjoints, Sweep &sweep);
   mlir::LogicalResult reverseBefore(mlir::scf::WhileOp loop,
@@ -169,6 +171,7 @@ private:
   mlir::Operation *pivot = nullptr; ///< in front of the reverse sweep
   Adjoints sums; ///< over a loop of which only the end has been reversed
   Records records;
+  int64_t pairs = 0; ///< made so far
 };
 
 /// The operations of `block` without its terminator.

@@ -16,8 +16,8 @@
 // CHECK-NEXT:      %[[COUNT:.*]] = arith.select %[[FITS]], %{{.*}}, %[[NONE]]
 // CHECK-NEXT:      %[[SEGMENTS:.*]] = costate.to_int %[[COUNT]]
 // CHECK:           scf.for %{{.*}} to %[[SEGMENTS]]
-// CHECK:           } {costate.rerun}
-// CHECK:           } {costate.rest}
+// CHECK:           } {costate.rerun, tape.pair = {{[0-9]+}} : i64}
+// CHECK:           } {costate.rest, tape.pair = {{[0-9]+}} : i64}
 costate.kernel @iterate(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %n: i64) {
   %e = costate.extent %x[0] : !costate.array<f64, 1>
   %zero = arith.constant 0 : i64

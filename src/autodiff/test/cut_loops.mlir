@@ -13,24 +13,24 @@
 // CHECK:             } {costate.segment}
 // CHECK-NEXT:        tape.push record(2) %[[A]] : f64
 // CHECK-NEXT:        scf.yield %[[B]]
-// CHECK-NEXT:      } {costate.checkpoints = 10 : i64, costate.rerun}
+// CHECK-NEXT:      } {costate.checkpoints = 10 : i64, costate.rerun, tape.pair = 2 : i64}
 // CHECK-NEXT:      scf.for %{{.*}} to %[[REST:.*]] step %{{.*}} iter_args(%[[C:.*]] = %[[S]]) -> (f64)
 // CHECK:             tape.push record(0) %[[C]]
-// CHECK:           } {costate.rest}
+// CHECK:           } {costate.rest, tape.pair = 0 : i64}
 // CHECK:           tape.pivot
 // CHECK:           %[[R:.*]]:2 = scf.for %{{.*}} to %[[REST]] step
 // CHECK-NEXT:        tape.pop record(0)
-// CHECK:           } {costate.rest}
+// CHECK:           } {costate.rest, tape.pair = 0 : i64}
 // CHECK-NEXT:      %[[T:.*]]:2 = scf.for %{{.*}} to %[[SEGMENTS]] step %{{.*}} iter_args(%[[G:.*]] = %[[R]]#0, %[[SUM:.*]] = %[[R]]#1)
 // CHECK-NEXT:        %[[D:.*]] = tape.pop record(2) : f64
 // CHECK-NEXT:        scf.for %{{.*}} to %[[LENGTH]] step %{{.*}} iter_args(%[[E:.*]] = %[[D]])
 // CHECK:               tape.push record(1) %[[E]]
-// CHECK:             } {costate.segment}
+// CHECK:             } {costate.segment, tape.pair = 1 : i64}
 // CHECK-NEXT:        %[[U:.*]]:2 = scf.for %{{.*}} to %[[LENGTH]] step %{{.*}} iter_args(%{{.*}} = %[[G]], %{{.*}} = %[[SUM]])
 // CHECK-NEXT:          tape.pop record(1)
-// CHECK:             } {costate.segment}
+// CHECK:             } {costate.segment, tape.pair = 1 : i64}
 // CHECK-NEXT:        scf.yield %[[U]]#0, %[[U]]#1
-// CHECK-NEXT:      } {costate.rerun}
+// CHECK-NEXT:      } {costate.rerun, tape.pair = 2 : i64}
 costate.kernel @iterate(%x: !costate.array<f64, 1>, %c: !costate.array<f64, 0>, %y: !costate.array<f64, 1>, %n: i64) {
   %e = costate.extent %x[0] : !costate.array<f64, 1>
   %zero = arith.constant 0 : i64
@@ -52,8 +52,8 @@ costate.kernel @iterate(%x: !costate.array<f64, 1>, %c: !costate.array<f64, 0>, 
 // CHECK:         %[[COUNT:.*]]:2 = scf.while
 // CHECK-NOT:       tape.push
 // CHECK:         } attributes {costate.counts}
-// CHECK:         } {costate.checkpoints = 4 : i64, costate.rerun}
-// CHECK:         } {costate.rest}
+// CHECK:         } {costate.checkpoints = 4 : i64, costate.rerun, tape.pair = 2 : i64}
+// CHECK:         } {costate.rest, tape.pair = 0 : i64}
 // CHECK:         tape.pivot
 costate.kernel @newton(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
   %e = costate.extent %x[0] : !costate.array<f64, 1>
@@ -86,9 +86,9 @@ costate.kernel @newton(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
 // CHECK-NEXT:      scf.for
 // CHECK-NEXT:        %[[V:.*]] = costate.local_load
 // CHECK-NEXT:        tape.push record([[N:[0-9]+]]) %[[V]] : f64
-// CHECK:         } {costate.checkpoints = 2 : i64, costate.rerun}
+// CHECK:         } {costate.checkpoints = 2 : i64, costate.rerun, tape.pair = 3 : i64}
 // CHECK:         tape.pivot
-// CHECK:         } {costate.rest}
+// CHECK:         } {costate.rest, tape.pair = 0 : i64}
 // CHECK:         scf.for
 // CHECK:           scf.for
 // CHECK-NEXT:        %[[O:.*]] = tape.pop record([[N]]) : f64

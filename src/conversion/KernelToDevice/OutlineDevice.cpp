@@ -1,6 +1,7 @@
 #include "base/DeviceSort.h"
 #include "base/DeviceWords.h"
 #include "conversion/KernelToDevice/DeviceFunction.h"
+#include "conversion/KernelToDevice/HostNeed.h"
 #include "conversion/KernelToDevice/Passes.h"
 #include "conversion/KernelToDevice/Reductions.h"
 #include "conversion/KernelToDevice/SortWorkItems.h"
@@ -48,6 +49,7 @@ public:
       return failure();
     firstSlot = launcher.frameSlots;
     launcher.frameSlots += part->getNumResults() + reductions.size();
+    computeNeed();
     describe();
     if (measured) {
       // Standing in the kernel it can be mapped like the part itself.
@@ -101,14 +103,21 @@ private:
   bool isOneSum() {
     return !tiled && gridSums() == 1 && summation.kind == costateFloatSums;
   }
+  /// What the host knows of the tape of a part that has no tiles.
+  void computeNeed() {
+    ImplicitLocOpBuilder b(part->getLoc(), part);
+    if (measured)
+      need = emitNeed(b, part);
+  }
+
   int64_t callWord() const { return firstOwnWord + uses.parts.size(); }
   int64_t sortWord() const {
     return callWord() + (tiled ? sizeof(TapeCall) / 8 : 0);
   }
   /// A tiled function finds its TapeCall after its other words, and then its
-  /// SortCall.
+  /// SortCall. Of others, the host puts the need there, if it knows that.
   int64_t words() const {
-    return sortWord() + (depth ? sizeof(SortCall) / 8 : 0);
+    return sortWord() + (depth ? sizeof(SortCall) / 8 : 0) + (need ? 1 : 0);
   }
 
   /// The place of the push in the innermost loop.
@@ -131,6 +140,15 @@ private:
   int64_t iterationRows() {
     auto rows = part->getAttrOfType<IntegerAttr>(iterationRowsAttr);
     return rows ? rows.getInt() : 0;
+  }
+
+  /// Why it has a tape that is not in tiles; empty: it has none.
+  StringRef obstacle() {
+    if (!measured)
+      return "";
+    if (auto known = part->getAttrOfType<StringAttr>(tapeObstacleAttr))
+      return known.getValue();
+    return range ? "each work item is looked at" : "it is serial code";
   }
 
   bool isAfterPivot() {
@@ -189,6 +207,8 @@ private:
         {named("symbol", b.getStringAttr(nameOf("device"))),
          named("measure", b.getStringAttr(measured ? nameOf("measure") : "")),
          named("measured_in_place", b.getBoolAttr(isMeasuredInPlace())),
+         named("obstacle", b.getStringAttr(obstacle())),
+         named("need_word", b.getI64IntegerAttr(need ? sortWord() : -1)),
          named("serial", b.getBoolAttr(!range)),
          named("after_pivot", b.getBoolAttr(isAfterPivot())),
          named("effects", b.getBoolAttr(contains(region, isEffect))),
@@ -546,6 +566,8 @@ private:
     }
     if (tiled)
       tellNeed(b, words);
+    if (need)
+      storeSlot(b, need, words, sortWord());
     Value which = constant(b, number);
     Value workItems =
         range ? workItemsOf(b, range.getExtents()) : constant(b, 1);
@@ -597,6 +619,7 @@ private:
   }
 
   Value readBack(ImplicitLocOpBuilder &b, Value result, int64_t slot) {
+    launcher.module->setAttr(readsBackAttr, b.getUnitAttr());
     auto entry = part->getParentOfType<LLVM::LLVMFuncOp>();
     Value number = constant(b, slot);
     Value bits =
@@ -618,6 +641,7 @@ private:
   Accumulators accumulators;
   Summation summation;
   Operation *measured; ///< a copy to be measured; null: it pushes nothing
+  Value need; ///< of one thread of it, in bytes; null: not known to the host
   int64_t firstSlot = 0;
 };
 

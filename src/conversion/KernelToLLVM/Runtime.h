@@ -23,6 +23,8 @@ inline constexpr llvm::StringLiteral deviceAttr = "costate.device";
 inline constexpr llvm::StringLiteral mayFailAttr = "costate.may_fail";
 /// On a module of device code that prints.
 inline constexpr llvm::StringLiteral printsAttr = "costate.prints";
+/// On a module whose host code waits for values that a GPU computes.
+inline constexpr llvm::StringLiteral readsBackAttr = "costate.reads_back";
 /// On functions of a device: how many tapes are interleaved, and whether the
 /// tape is only measured.
 inline constexpr llvm::StringLiteral lanesAttr = "costate.lanes";

@@ -1,5 +1,7 @@
 #include "conversion/PlaceTapes/Checkpoints.h"
 
+#include "conversion/PlaceTapes/Locals.h"
+
 using namespace mlir;
 
 namespace costate::conversion {
@@ -10,9 +12,10 @@ void writeCheckpoint(RowBuilder &b, const OpenLoop &loop, Value at,
   for (unsigned k = 0; k < state.size(); ++k)
     if (loop.state.isInCheckpoint(k))
       saved.push_back(state[k]);
-  if (saved.empty())
+  if (saved.empty() && loop.locals.empty())
     return;
   b.branch(loop.fit, {}, [&] {
+    saved.append(elementsOf(b, loop.locals));
     tape::WriteOp::create(b, saved, at);
     return Values();
   });
@@ -42,7 +45,9 @@ Values readCheckpoint(RowBuilder &b, const OpenLoop &loop, Value at,
   Values saved;
   if (!types.empty())
     saved = Values(tape::ReadOp::create(b, types, at).getResults());
-  return stateOf(b, loop, saved, iteration);
+  size_t values = loop.state.checkpointValues();
+  setElements(b, loop.locals, ValueRange(saved).drop_front(values));
+  return stateOf(b, loop, ValueRange(saved).take_front(values), iteration);
 }
 
 } // namespace costate::conversion

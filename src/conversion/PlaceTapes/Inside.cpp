@@ -2,6 +2,7 @@
 
 #include "conversion/PlaceTapes/Checkpoints.h"
 #include "conversion/PlaceTapes/Forward.h"
+#include "conversion/PlaceTapes/Locals.h"
 #include "conversion/PlaceTapes/Sweeps.h"
 #include "conversion/PlaceTapes/Walk.h"
 
@@ -61,6 +62,7 @@ static Value fitsInside(WorkItem &item, const OpenLoop &loop,
         next.push_back(b.both(args.back(), inside.fits));
         return next;
       });
+  setElements(b, loop.locals, loop.elements);
   return ends.back();
 }
 

@@ -27,6 +27,9 @@ inline constexpr llvm::StringLiteral iterationRowsAttr =
 /// host knows how deep its tapes are, and nothing sorts its work items.
 inline constexpr llvm::StringLiteral inOrderAttr = "costate.in_order";
 
+/// On a range that pushes and has no tiles: why, in the words of a report.
+inline constexpr llvm::StringLiteral tapeObstacleAttr = "costate.tape_obstacle";
+
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION
 #include "conversion/PlaceTapes/Passes.h.inc"

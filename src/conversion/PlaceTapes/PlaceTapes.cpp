@@ -1,5 +1,6 @@
 #include "conversion/KernelToLLVM/Outline.h"
 #include "conversion/PlaceTapes/Depth.h"
+#include "conversion/PlaceTapes/Locals.h"
 #include "conversion/PlaceTapes/SortCosts.h"
 #include "conversion/PlaceTapes/Sweeps.h"
 #include "sizing/Costs.h"
@@ -203,22 +204,39 @@ struct PlaceTapes : impl::PlaceTapesBase<PlaceTapes> {
   using PlaceTapesBase::PlaceTapesBase;
 
   void runOnOperation() override {
-    using sizing::Target;
-    DeviceCosts costs{
-        inlines, fastMath,
-        sizing::Costs(fastMath ? Target::GpuFastMath : Target::Gpu)};
     SmallVector<ir::RangeOp> ranges;
     getOperation().walk([&](ir::RangeOp range) { ranges.push_back(range); });
     for (ir::RangeOp range : ranges) {
       hoistBounds(range);
-      if (contains(range.getBodyRegion(), mayFail))
-        continue;
-      if (fastMath)
-        shortenChains(range);
-      if (std::optional<TapeShape> shape = TapeShape::of(range))
-        if (!deterministic || isInOrder(range, *shape))
-          place(range, *shape, costs, isFree(range));
+      StringRef obstacle = tryToPlace(range);
+      if (!obstacle.empty() && contains(range.getBodyRegion(), isPush))
+        range->setAttr(tapeObstacleAttr,
+                       StringAttr::get(&getContext(), obstacle));
     }
+  }
+
+  /// Returns what is in the way, if something is.
+  StringRef tryToPlace(ir::RangeOp range) {
+    if (contains(range.getBodyRegion(), mayFail))
+      return "a work item may fail in it";
+    if (fastMath)
+      shortenChains(range);
+    StringRef obstacle;
+    std::optional<TapeShape> shape = TapeShape::of(range, obstacle);
+    if (!shape)
+      return obstacle;
+    if (deterministic && !isInOrder(range, *shape))
+      return "a `deterministic` kernel adds up in it";
+    obstacle = obstacleOfLocals(range, *shape);
+    if (obstacle.empty())
+      place(range, *shape, costs(), isFree(range));
+    return obstacle;
+  }
+
+  DeviceCosts costs() const {
+    using sizing::Target;
+    return {inlines, fastMath,
+            sizing::Costs(fastMath ? Target::GpuFastMath : Target::Gpu)};
   }
 
   static bool hasReductions(ir::RangeOp range) {

@@ -2,6 +2,7 @@
 
 #include "conversion/PlaceTapes/Checkpoints.h"
 #include "conversion/PlaceTapes/Forward.h"
+#include "conversion/PlaceTapes/Locals.h"
 #include "conversion/PlaceTapes/Plan.h"
 
 using namespace mlir;
@@ -150,7 +151,7 @@ Value Pieces::isStoredLast() {
 bool Pieces::isUsedOnTheWay() const {
   Operation *op = loop.state.op();
   Block *body = item.shape.body();
-  return op->getBlock() != body ||
+  return op->getBlock() != body || loop.state.writesLocals() ||
          llvm::any_of(op->getUsers(), [&](Operation *user) {
            Operation *at = body->findAncestorOpInBlock(*user);
            return !at || at->isBeforeInBlock(item.shape.pivot);
@@ -228,14 +229,37 @@ Values Pieces::run(ValueRange state) {
   return ends;
 }
 
+/// Counts rows and plans. Private arrays hold then what the next run of the
+/// loop starts with, or if it has run for good, what it has left in them.
+/// Returns whether all iterations are kept.
+static Value countAndPlan(WorkItem &item, OpenLoop &loop, Value pred,
+                          Outcome &whole) {
+  RowBuilder &b = item.b;
+  bool restores = countingChangesLocals(item.shape, loop.state);
+  if (restores)
+    loop.elements = elementsOf(b, loop.locals);
+  Value left = b.sub(tape::RowsOp::create(b, b.getI32Type()), item.row);
+  whole = countRows(item, loop, pred, left);
+  if (!restores)
+    return planSegments(item, loop, whole, left);
+  Values after = elementsOf(b, loop.locals);
+  setElements(b, loop.locals, loop.elements);
+  Value all = planSegments(item, loop, whole, left);
+  if (!loop.state.isSized()) {
+    b.selectAll(b.both(loop.fit, b.negated(all)), loop.elements, after);
+    setElements(b, loop.locals, loop.elements);
+  }
+  return all;
+}
+
 void runInSegments(WorkItem &item, Operation *op, Value pred) {
   RowBuilder &b = item.b;
   OpenLoop loop{LoopState(item.shape, op)};
   loop.inits = mapped(loop.state.inits(), item.map);
+  loop.locals = mapped(loop.state.locals(), item.map);
   loop.first = item.row;
-  Value left = b.sub(tape::RowsOp::create(b, b.getI32Type()), item.row);
-  Outcome whole = countRows(item, loop, pred, left);
-  Value all = planSegments(item, loop, whole, left);
+  Outcome whole;
+  Value all = countAndPlan(item, loop, pred, whole);
   loop.storesLast = --item.loopsLeft == 0;
   bool isSized = loop.state.isSized();
   Values last =

@@ -1,25 +1,14 @@
 #include "conversion/PlaceTapes/Shape.h"
 
+#include "conversion/KernelToLLVM/Outline.h"
 #include "sizing/Rows.h"
 
-#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 
 namespace costate::conversion {
 namespace {
-
-bool isConstant(Value value, int64_t wanted) {
-  APInt found;
-  return matchPattern(value, m_ConstantInt(&found)) && found == wanted;
-}
-
-/// Iterations are counted from 0 by 1.
-bool isCounted(scf::ForOp loop) {
-  return loop.getInductionVar().getType().isInteger(64) &&
-         isConstant(loop.getLowerBound(), 0) && isConstant(loop.getStep(), 1);
-}
 
 std::optional<int64_t> recordOf(Operation *op) {
   if (auto push = dyn_cast<tape::PushOp>(op))
@@ -29,14 +18,8 @@ std::optional<int64_t> recordOf(Operation *op) {
   return std::nullopt;
 }
 
-/// The loops around `op` in its range, the outermost one first.
-SmallVector<Operation *> loopsAround(Operation *op) {
-  SmallVector<Operation *> loops;
-  for (op = op->getParentOp(); !isa<ir::RangeOp>(op); op = op->getParentOp())
-    if (isa<scf::ForOp, scf::WhileOp>(op))
-      loops.push_back(op);
-  std::reverse(loops.begin(), loops.end());
-  return loops;
+bool isUnnamed(Operation *op) {
+  return isa<tape::PushOp, tape::PopOp>(op) && !recordOf(op);
 }
 
 /// Pushes and pops without a partner are never reached.
@@ -75,168 +58,97 @@ bool isRepeatable(Block *body, tape::PivotOp pivot) {
   return true;
 }
 
-/// A segment that runs again would need what private arrays held before it.
-bool usesLocals(ir::RangeOp range) {
-  return range
-      .walk([](Operation *op) {
-        return ir::isOfLocal(op) ? WalkResult::interrupt()
-                                 : WalkResult::advance();
-      })
-      .wasInterrupted();
-}
-
-/// The records and loops of straight code, of branches in it, and of loops.
-struct Sequence {
-  const TapeShape &shape;
-  bool reversed;
-  TapeLevel level{{RecordGroup()}, {}};
-
-  void add(Block::iterator first, Block::iterator last) {
-    for (Operation &op : llvm::make_range(first, last))
-      add(&op);
-  }
-
-private:
-  void add(Operation *op) {
-    if (!shape.isOnTape(op))
-      return;
-    if (shape.isLoop(op)) {
-      level.loops.push_back(op);
-      level.groups.emplace_back();
-    } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
-      addRegions(branch);
-    } else if (std::optional<int64_t> record = recordOf(op)) {
-      level.groups.back().records.push_back(*record);
-    }
-  }
-
-  void addRegions(scf::IfOp branch) {
-    Region *regions[] = {&branch.getThenRegion(), &branch.getElseRegion()};
-    if (reversed)
-      std::swap(regions[0], regions[1]);
-    for (Region *region : regions)
-      if (!region->empty())
-        add(region->front().begin(), region->front().end());
-  }
-};
-
 } // namespace
 
-/// Whether loops have been cut already: what runs again saves as well.
-static bool runsAgain(ir::RangeOp range) {
-  return range
-      .walk([](Operation *op) {
-        return op->hasAttr(ir::rerunAttr) ? WalkResult::interrupt()
-                                          : WalkResult::advance();
-      })
-      .wasInterrupted();
+/// What runs again in the reverse sweep may save as well.
+bool TapeShape::isForward(Operation *op) {
+  return body()->findAncestorOpInBlock(*op)->isBeforeInBlock(pivot);
 }
 
-std::optional<TapeShape> TapeShape::of(ir::RangeOp range) {
+std::optional<TapeShape> TapeShape::of(ir::RangeOp range, StringRef &obstacle) {
   TapeShape shape;
   auto pivots = range.getBody()->getOps<tape::PivotOp>();
-  if (pivots.empty() || usesLocals(range) || runsAgain(range))
+  if (pivots.empty())
     return std::nullopt;
   shape.pivot = *pivots.begin();
-  if (!shape.findRecords(range) || !shape.pairLoops() ||
-      !isRepeatable(shape.body(), shape.pivot) ||
-      !shape.fillLevel(nullptr, nullptr))
+  obstacle = shape.obstacleIn(range);
+  if (!obstacle.empty() || shape.records.empty())
     return std::nullopt;
-  for (auto [reversed, forward] : shape.partners)
-    if (!shape.fillLevel(forward, reversed))
-      return std::nullopt;
   return shape;
 }
 
-bool TapeShape::findRecords(ir::RangeOp range) {
-  bool numbered = true;
-  range.walk([&](Operation *op) {
-    numbered &= !isa<tape::PushOp, tape::PopOp>(op) || recordOf(op).has_value();
-  });
-  if (!numbered)
-    return false;
+/// Empty: none.
+StringRef TapeShape::obstacleIn(ir::RangeOp range) {
+  if (contains(range.getBodyRegion(), isUnnamed))
+    return "the records that it saves have no names";
   records = tape::recordsOf(range);
   dropHalves(range, records);
+  if (records.empty())
+    return {};
+  if (llvm::any_of(records,
+                   [&](auto &entry) { return !isForward(entry.second.push); }))
+    return "a loop in it runs again from checkpoints";
+  tape::LoopPairs pairs(range);
   for (auto &[number, record] : records)
-    if (!enter(record.push) || !enter(record.pop))
-      return false;
-  return !records.empty();
+    if (!enter(record.push, pairs) || !enter(record.pop, pairs))
+      return "a loop that saves values in it is not undone by one loop";
+  if (!isRepeatable(body(), pivot))
+    return "it overwrites elements that it has read";
+  levels[nullptr] = levelOf(body()->begin(), pivot->getIterator());
+  for (auto &[number, pair] : pairs.all()) {
+    if (!isLoop(pair.forward))
+      continue;
+    partners[pair.reversed] = pair.forward;
+    Block *iteration = tape::bodyOf(pair.forward);
+    levels[pair.forward] = levelOf(iteration->begin(), iteration->end());
+  }
+  return {};
 }
 
-/// Notes what stands around a push or pop.
-bool TapeShape::enter(Operation *op) {
+/// Notes what stands around a push or pop; whether all loops are pairs.
+bool TapeShape::enter(Operation *op, const tape::LoopPairs &pairs) {
   touching.insert(op);
+  bool isInPairs = true;
   for (op = op->getParentOp(); !isa<ir::RangeOp>(op); op = op->getParentOp()) {
     touching.insert(op);
     if (isa<scf::IfOp>(op))
       continue;
-    auto loop = dyn_cast<scf::ForOp>(op);
-    if (!(loop && isCounted(loop)) && !isa<scf::WhileOp>(op))
-      return false;
+    isInPairs &= pairs.contains(op);
     loopOps.insert(op);
     for (Operation *up = op->getParentOp(); !isa<ir::RangeOp>(up);
          up = up->getParentOp())
       around.insert(up);
   }
-  return true;
+  return isInPairs;
 }
 
-bool TapeShape::pairLoops() {
-  llvm::DenseMap<Operation *, Operation *> undoneBy;
-  for (auto &[number, record] : records) {
-    SmallVector<Operation *> pushing = loopsAround(record.push);
-    SmallVector<Operation *> popping = loopsAround(record.pop);
-    if (pushing.size() != popping.size())
-      return false;
-    for (auto [forward, reversed] : llvm::zip(pushing, popping)) {
-      if (!isa<scf::ForOp>(reversed) ||
-          undoneBy.insert({forward, reversed}).first->second != reversed ||
-          partners.insert({reversed, forward}).first->second != forward)
-        return false;
-      auto loop = dyn_cast<scf::WhileOp>(forward);
-      if (loop && loop.getBefore().isAncestor(record.push->getParentRegion()))
-        return false;
-    }
-  }
-  return true;
+TapeLevel TapeShape::levelOf(Block::iterator first, Block::iterator last) {
+  TapeLevel level{{RecordGroup()}, {}};
+  add(first, last, level);
+  return level;
 }
 
-static Block *bodyOf(Operation *loop) {
-  if (auto counted = dyn_cast<scf::ForOp>(loop))
-    return counted.getBody();
-  return cast<scf::WhileOp>(loop).getAfterBody();
-}
-
-/// Gives the records of one level their rows, if the sweeps agree on them.
-bool TapeShape::fillLevel(Operation *loop, Operation *reversed) {
-  Sequence forward{*this, false}, backward{*this, true};
-  if (loop) {
-    forward.add(bodyOf(loop)->begin(), bodyOf(loop)->end());
-    backward.add(bodyOf(reversed)->begin(), bodyOf(reversed)->end());
-  } else {
-    forward.add(body()->begin(), pivot->getIterator());
-    backward.add(std::next(pivot->getIterator()), body()->end());
-  }
-  TapeLevel level = std::move(forward.level), &other = backward.level;
-  if (level.loops.size() != other.loops.size())
-    return false;
-  std::reverse(other.loops.begin(), other.loops.end());
-  std::reverse(other.groups.begin(), other.groups.end());
-  for (auto [one, two] : llvm::zip(level.loops, other.loops))
-    if (forwardOf(two) != one)
-      return false;
-  for (auto [group, popped] : llvm::zip(level.groups, other.groups)) {
-    for (int64_t record : group.records) {
-      if (!llvm::is_contained(popped.records, record))
-        return false;
+/// Loops end a group of records; branches are no levels of their own.
+void TapeShape::add(Block::iterator first, Block::iterator last,
+                    TapeLevel &level) {
+  for (Operation &op : llvm::make_range(first, last)) {
+    if (!isOnTape(&op))
+      continue;
+    if (isLoop(&op)) {
+      level.loops.push_back(&op);
+      level.groups.emplace_back();
+    } else if (auto push = dyn_cast<tape::PushOp>(op)) {
+      RecordGroup &group = level.groups.back();
+      int64_t record = *push.getRecord();
+      group.records.push_back(record);
       rows[record] = group.rows;
       group.rows += sizing::RowLayout(typesOf(record)).rows;
+    } else {
+      for (Region &region : op.getRegions())
+        if (!region.empty())
+          add(region.front().begin(), region.front().end(), level);
     }
-    if (group.records.size() != popped.records.size())
-      return false;
   }
-  levels[loop] = std::move(level);
-  return true;
 }
 
 } // namespace costate::conversion

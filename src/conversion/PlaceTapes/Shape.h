@@ -2,6 +2,7 @@
 /// How the records of a range nest.
 
 #include "conversion/PlaceTapes/Passes.h"
+#include "ir/LoopPairs.h"
 
 #include "llvm/ADT/DenseSet.h"
 
@@ -29,8 +30,9 @@ struct TapeLevel {
 /// records come back in the opposite order.
 class TapeShape {
 public:
-  /// None: the range pushes nothing, or nests its records in another way.
-  static std::optional<TapeShape> of(ir::RangeOp range);
+  /// None: the range pushes nothing; or `obstacle` says why it cannot.
+  static std::optional<TapeShape> of(ir::RangeOp range,
+                                     llvm::StringRef &obstacle);
 
   mlir::Block *body() const { return pivot->getBlock(); }
   /// Whether a record is pushed or popped in `op`.
@@ -63,14 +65,16 @@ public:
   tape::PivotOp pivot;
 
 private:
-  bool findRecords(ir::RangeOp range);
-  bool enter(mlir::Operation *op);
-  bool pairLoops();
-  bool fillLevel(mlir::Operation *loop, mlir::Operation *reversed);
+  llvm::StringRef obstacleIn(ir::RangeOp range);
+  bool isForward(mlir::Operation *op);
+  bool enter(mlir::Operation *op, const tape::LoopPairs &pairs);
+  TapeLevel levelOf(mlir::Block::iterator first, mlir::Block::iterator last);
+  void add(mlir::Block::iterator first, mlir::Block::iterator last,
+           TapeLevel &level);
 
   llvm::DenseMap<int64_t, tape::Record> records;
   llvm::DenseSet<mlir::Operation *> touching, loopOps, around;
-  llvm::DenseMap<mlir::Operation *, mlir::Operation *> partners;
+  llvm::MapVector<mlir::Operation *, mlir::Operation *> partners;
   llvm::DenseMap<mlir::Operation *, TapeLevel> levels;
   llvm::DenseMap<int64_t, int64_t> rows;
 };

@@ -4,6 +4,7 @@
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -11,6 +12,7 @@ namespace costate::conversion {
 
 LoopState::LoopState(const TapeShape &shape, Operation *loop)
     : loop(loop), needed(inits().size()), gains(inits().size()) {
+  findLocals();
   findNeeds(shape);
   findGains();
   findSize(shape);
@@ -68,7 +70,35 @@ void LoopState::trace(Value value, llvm::DenseSet<Operation *> &ops,
   }
 }
 
+/// Whether all that writes `local` is done before `loop` starts: then it holds
+/// the same whenever that runs again.
+static bool isFilledBefore(Operation *loop, Value local) {
+  return llvm::all_of(local.getUsers(), [&](Operation *user) {
+    if (!ir::writesLocal(user))
+      return true;
+    Operation *at = loop, *other = nullptr;
+    while (!(other = at->getBlock()->findAncestorOpInBlock(*user)))
+      at = at->getParentOp();
+    return other != at && other->isBeforeInBlock(at);
+  });
+}
+
+void LoopState::findLocals() {
+  llvm::SetVector<Value> found;
+  loop->walk([&](Operation *op) {
+    changesLocals |= ir::writesLocal(op);
+    auto load = dyn_cast<ir::LocalLoadOp>(op);
+    if (load && !loop->isAncestor(load.getLocal().getDefiningOp()) &&
+        !isFilledBefore(loop, load.getLocal()))
+      found.insert(load.getLocal());
+  });
+  carriedLocals = found.takeVector();
+}
+
 void LoopState::findNeeds(const TapeShape &shape) {
+  // What goes through arrays is not traced.
+  if (changesLocals || !carriedLocals.empty())
+    return needed.assign(needed.size(), true);
   llvm::DenseSet<Operation *> ops;
   loop->walk([&](Operation *op) {
     auto open = dyn_cast<scf::WhileOp>(op);
@@ -104,7 +134,9 @@ void LoopState::findGains() {
 }
 
 static bool isExpensive(Operation *op) {
-  return op->getNumRegions() > 0 || op->hasTrait<ir::OpTrait::IsFunction>() ||
+  // Loops that are not run where rows are counted may change an array.
+  return op->getNumRegions() > 0 || isa<ir::LocalLoadOp>(op) ||
+         op->hasTrait<ir::OpTrait::IsFunction>() ||
          isa<math::MathDialect>(op->getDialect());
 }
 
@@ -131,17 +163,38 @@ void LoopState::findSize(const TapeShape &shape) {
   sized &= llvm::none_of(ops, isExpensive);
 }
 
+static SmallVector<Type> elementTypes(ArrayRef<Value> locals) {
+  SmallVector<Type> types;
+  for (Value local : locals) {
+    auto type = cast<ir::LocalType>(local.getType());
+    types.append(type.getSize(), type.getValueType());
+  }
+  return types;
+}
+
+unsigned LoopState::checkpointValues() const {
+  return llvm::count_if(llvm::seq<unsigned>(0, needed.size()),
+                        [&](unsigned k) { return isInCheckpoint(k); });
+}
+
+int64_t LoopState::localRows() const {
+  return sizing::RowLayout(elementTypes(carriedLocals)).rows;
+}
+
 SmallVector<Type> LoopState::checkpoint() const {
   SmallVector<Type> types;
   for (auto [k, argument] : llvm::enumerate(arguments()))
     if (isInCheckpoint(k))
       types.push_back(argument.getType());
+  llvm::append_range(types, elementTypes(carriedLocals));
   return types;
 }
 
 std::optional<SmallVector<RecordField>>
 LoopState::recorded(const TapeShape &shape) const {
   SmallVector<RecordField> fields;
+  if (!carriedLocals.empty())
+    return std::nullopt;
   auto find = [&](Value argument) {
     for (int64_t record : shape.level(loop).groups.front().records) {
       tape::PushOp push = shape.pushOf(record);

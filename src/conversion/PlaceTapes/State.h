@@ -33,6 +33,13 @@ public:
   bool isInCheckpoint(unsigned k) const { return needed[k] && !gains[k]; }
   llvm::SmallVector<mlir::Type> checkpoint() const;
   int64_t checkpointRows() const;
+  /// Of its values, without elements.
+  unsigned checkpointValues() const;
+  /// Private arrays from outside of it that it loads from, and that it or what
+  /// runs after it writes: a checkpoint holds their elements, after the values.
+  mlir::ArrayRef<mlir::Value> locals() const { return carriedLocals; }
+  int64_t localRows() const;
+  bool writesLocals() const { return changesLocals; }
   /// Where each iteration of a leaf records what a checkpoint in front of it
   /// holds; none: not all of that.
   std::optional<llvm::SmallVector<RecordField>>
@@ -42,6 +49,7 @@ public:
   bool isSized() const { return sized; }
 
 private:
+  void findLocals();
   void findNeeds(const TapeShape &shape);
   void findGains();
   void findSize(const TapeShape &shape);
@@ -53,7 +61,8 @@ private:
   mlir::Operation *loop;
   llvm::SmallVector<bool> needed;
   llvm::SmallVector<std::optional<int64_t>> gains;
-  bool sized = false;
+  llvm::SmallVector<mlir::Value> carriedLocals;
+  bool sized = false, changesLocals = false;
 };
 
 } // namespace costate::conversion

@@ -100,10 +100,11 @@ static bool areForAll(ArrayRef<Operation *> ops) {
   return slots <= slotsOfBranch;
 }
 
-/// What costs nothing and cannot fail is computed by all lanes.
+/// What costs nothing and cannot fail is computed by all lanes; private arrays
+/// are there for all of their block.
 static bool isForAll(Operation *op,
                      const llvm::DenseSet<Operation *> &guarded) {
-  if (op->hasTrait<OpTrait::ConstantLike>())
+  if (op->hasTrait<OpTrait::ConstantLike>() || isa<ir::LocalOp>(op))
     return true;
   return isHarmless(op) &&
          llvm::all_of(op->getResultTypes(),

@@ -25,10 +25,11 @@ void LevelWalk::takeApart(scf::IfOp branch, Value pred) {
     if (!region.empty())
       walk(region.front(), where);
   };
-  if (elseFirst())
+  bool startsWithElse = elseFirst(branch);
+  if (startsWithElse)
     walkRegion(branch.getElseRegion(), other);
   walkRegion(branch.getThenRegion(), taken);
-  if (!elseFirst())
+  if (!startsWithElse)
     walkRegion(branch.getElseRegion(), other);
   if (branch.getNumResults() == 0)
     return;
@@ -100,6 +101,23 @@ void ReverseWalk::enterGroup(unsigned number) {
   int64_t rows = level.groups[group].rows;
   if (!isWorkItem && rows)
     row = item.b.sub(row, item.b.i32(rows));
+}
+
+/// The number of the group behind the last loop that `side` undoes; 0: none.
+unsigned ReverseWalk::lastGroupIn(Region &side) const {
+  unsigned last = 0;
+  side.walk([&](scf::ForOp loop) {
+    auto place = llvm::find(level.loops, item.shape.forwardOf(loop));
+    if (place != level.loops.end())
+      last = std::max<unsigned>(last, place - level.loops.begin() + 1);
+  });
+  return last;
+}
+
+/// Sides come back in the opposite order, whichever is which.
+bool ReverseWalk::elseFirst(scf::IfOp branch) const {
+  return lastGroupIn(branch.getElseRegion()) >=
+         lastGroupIn(branch.getThenRegion());
 }
 
 void ReverseWalk::visitLoop(Operation *loop, Value pred) {

@@ -23,7 +23,7 @@ protected:
 
   virtual Place place() const = 0;
   virtual void visitLoop(mlir::Operation *loop, mlir::Value pred) = 0;
-  virtual bool elseFirst() const = 0;
+  virtual bool elseFirst(mlir::scf::IfOp branch) const = 0;
   virtual void visitRecord(mlir::Operation *op, mlir::Value pred) = 0;
 
   WorkItem &item;
@@ -48,7 +48,7 @@ public:
 
 private:
   Place place() const override { return current; }
-  bool elseFirst() const override { return false; }
+  bool elseFirst(mlir::scf::IfOp) const override { return false; }
   void visitLoop(mlir::Operation *loop, mlir::Value pred) override;
   void visitRecord(mlir::Operation *op, mlir::Value pred) override;
   mlir::Value afterGroup();
@@ -68,10 +68,11 @@ public:
 
 private:
   Place place() const override { return {Keep::Nothing, row, {}}; }
-  bool elseFirst() const override { return true; }
+  bool elseFirst(mlir::scf::IfOp branch) const override;
   void visitLoop(mlir::Operation *loop, mlir::Value pred) override;
   void visitRecord(mlir::Operation *op, mlir::Value pred) override;
   void enterGroup(unsigned number);
+  unsigned lastGroupIn(mlir::Region &side) const;
 
   mlir::Value row;
   unsigned group;

@@ -28,6 +28,8 @@ struct Outcome {
 struct OpenLoop {
   LoopState state;
   Values inits = {};
+  Values locals = {};       ///< private arrays that it carries
+  Values elements = {};     ///< in front of it, if counting changes them
   mlir::Value first = {};   ///< row
   mlir::Value keptEnd = {}; ///< row after the kept iterations: of checkpoints
   mlir::Value free = {};    ///< row after them

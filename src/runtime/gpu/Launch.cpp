@@ -13,15 +13,30 @@
 
 namespace costate::runtime {
 
+/// What the host code of a launch calls functions of the device for.
+enum class Pass {
+  Count,   ///< nothing of the device runs: the host knows what tapes need
+  Measure, ///< forward sweeps only, to size the tapes
+  Run,
+};
+
+/// What tapes need, in bytes.
+struct TapeSizes {
+  uint64_t thread = 0, serial = 0;
+  size_t threads = 0;
+  int64_t threadSite = -1, serialSite = -1;
+};
+
 /// One pass over the host code of a launch.
 struct Launch {
   gpu::Engine &engine;
   const LaunchRequest &request;
   const gpu::DeviceCode &code;
   gpu::LoadedCode &loaded;
-  bool dryRun;        ///< forward sweeps only, to size the tapes
-  size_t tapeBytes;   ///< of one thread
-  size_t tapeThreads; ///< that have one; measuring: that would need one
+  Pass pass;
+  size_t tapeBytes;       ///< of one thread
+  size_t tapeThreads;     ///< that have one; measuring: that would need one
+  TapeSizes counted = {}; ///< so far
   std::span<const int64_t> extents = {};
   std::jmp_buf escape = {};
   Failure failure{ErrorCode::Internal, ""};
@@ -119,14 +134,6 @@ static Result<> reported(Launch &launch) {
 
 //===-- Room for tapes ----------------------------------------------------===//
 
-namespace {
-struct Needs {
-  uint64_t thread = 0, serial = 0;
-  size_t threads = 0;
-  int64_t threadSite = -1, serialSite = -1;
-};
-} // namespace
-
 static Failure tapeFailure(const Engine &engine, const KernelCode &code,
                            int64_t site, const std::string &who, size_t bytes) {
   return {
@@ -139,7 +146,7 @@ static Failure tapeFailure(const Engine &engine, const KernelCode &code,
 /// least; returns their number. It decides the bits of sums: deterministic
 /// kernels do not make do with the tapes that other launches have left.
 static Result<size_t> reserveTapes(Engine &engine, const LaunchRequest &request,
-                                   const Needs &needs) {
+                                   const TapeSizes &needs) {
   size_t bytes = needs.thread;
   size_t threads = (needs.threads + warp - 1) / warp * warp;
   if (bytes == 0)
@@ -182,7 +189,7 @@ static size_t mostThreads(const Launch &launch,
     return 1;
   auto resident =
       static_cast<size_t>(launch.engine.driver().properties().residentThreads);
-  bool usesTape = !function.measure.empty() && !launch.dryRun;
+  bool usesTape = !function.measure.empty() && launch.pass == Pass::Run;
   return usesTape ? std::min(resident, launch.tapeThreads) : resident;
 }
 
@@ -270,7 +277,7 @@ static Result<> clearSums(Launch &launch, const DeviceFunction &function) {
 /// Which function runs; null for none.
 static const std::string *chosen(const Launch &launch,
                                  const DeviceFunction &function) {
-  if (!launch.dryRun)
+  if (launch.pass != Pass::Measure)
     return &function.symbol;
   if (!function.measure.empty() && !function.measuredInPlace)
     return &function.measure;
@@ -326,7 +333,8 @@ static Result<> runFunction(Launch &launch, const DeviceFunction &function,
     return chosenGrid.error();
   Grid grid = *chosenGrid;
   int64_t threads = grid.blocks * grid.blockThreads;
-  if (launch.dryRun && !function.measure.empty() && !function.serial)
+  if (launch.pass == Pass::Measure && !function.measure.empty() &&
+      !function.serial)
     launch.tapeThreads =
         std::max(launch.tapeThreads, static_cast<size_t>(threads));
   if (function.sums) {
@@ -348,26 +356,59 @@ static Result<> runFunction(Launch &launch, const DeviceFunction &function,
   return reported(launch);
 }
 
-/// Room for the tapes of `function`, whose words are known only now.
-static Result<> measureInPlace(Launch &launch, const DeviceFunction &function,
-                               uint64_t *words, int64_t workItems) {
+/// What the host has told of `function`.
+static Result<> count(Launch &launch, const DeviceFunction &function,
+                      const uint64_t *words, int64_t workItems) {
+  if (function.needWord < 0)
+    return {};
+  TapeSizes &counted = launch.counted;
+  uint64_t bytes = words[function.needWord];
+  if (function.serial) {
+    constexpr uint64_t most = uint64_t(1) << 62; // of each of them
+    if (!function.afterPivot)
+      counted.serial = std::min(counted.serial + bytes, most);
+    counted.serialSite = function.tapeSite;
+    return {};
+  }
+  auto grid = gridOf(launch, function, workItems);
+  if (!grid)
+    return grid.error();
+  counted.threads = std::max(
+      counted.threads, static_cast<size_t>(grid->blocks * grid->blockThreads));
+  if (bytes > counted.thread)
+    counted.threadSite = function.tapeSite;
+  counted.thread = std::max(counted.thread, bytes);
+  return {};
+}
+
+static Result<> measure(Launch &launch, const DeviceFunction &function,
+                        uint64_t *words, int64_t workItems) {
   static constexpr uint64_t zero = 0;
   Driver &driver = launch.engine.driver();
   std::byte *cell = needCell(launch, function);
   if (auto done = driver.fill(cell, 8, &zero, 8); !done)
     return done;
-  Needs needs;
-  needs.threadSite = function.tapeSite;
   size_t threads = std::exchange(launch.tapeThreads, 0);
-  launch.dryRun = true;
   auto measured =
       runFunction(launch, function, function.measure, words, workItems);
-  launch.dryRun = false;
-  needs.threads = std::max(launch.tapeThreads, threads);
-  if (measured)
-    measured = driver.download(&needs.thread, cell, 8);
-  if (!measured)
-    return measured;
+  launch.counted.threads = std::exchange(launch.tapeThreads, threads);
+  return measured ? driver.download(&launch.counted.thread, cell, 8) : measured;
+}
+
+/// Room for the tapes of `function`, whose words are known only now.
+static Result<> measureInPlace(Launch &launch, const DeviceFunction &function,
+                               uint64_t *words, int64_t workItems) {
+  bool isKnown = function.needWord >= 0;
+  launch.pass = isKnown ? Pass::Count : Pass::Measure;
+  launch.counted = {};
+  auto found = isKnown ? count(launch, function, words, workItems)
+                       : measure(launch, function, words, workItems);
+  launch.pass = Pass::Run;
+  if (!found)
+    return found;
+  TapeSizes needs = launch.counted;
+  needs.threadSite = function.tapeSite;
+  needs.threads = std::max(needs.threads, launch.tapeThreads);
   needs.thread = std::max<uint64_t>(needs.thread, launch.tapeBytes);
   auto reserved = reserveTapes(launch.engine, launch.request, needs);
   if (!reserved)
@@ -379,6 +420,8 @@ static Result<> measureInPlace(Launch &launch, const DeviceFunction &function,
 
 static Result<> runChosen(Launch &launch, const DeviceFunction &function,
                           uint64_t *words, int64_t workItems) {
+  if (launch.pass == Pass::Count)
+    return workItems ? count(launch, function, words, workItems) : Result<>();
   const std::string *symbol = chosen(launch, function);
   if (!symbol)
     return {};
@@ -410,10 +453,11 @@ static Result<> runChosen(Launch &launch, const DeviceFunction &function,
 
 [[gnu::noinline]] static bool copy(Launch &launch, void *to, const void *from,
                                    int64_t bytes) {
-  return bytes <= 0 || !failed(launch, launch.engine.driver().copy(
-                                           static_cast<std::byte *>(to),
-                                           static_cast<const std::byte *>(from),
-                                           static_cast<size_t>(bytes)));
+  return bytes <= 0 || launch.pass == Pass::Count ||
+         !failed(launch, launch.engine.driver().copy(
+                             static_cast<std::byte *>(to),
+                             static_cast<const std::byte *>(from),
+                             static_cast<size_t>(bytes)));
 }
 
 //===-- The launch --------------------------------------------------------===//
@@ -469,7 +513,7 @@ static Result<> resetSerialTape(Launch &launch) {
     return {};
   Engine &engine = launch.engine;
   uint64_t top = reinterpret_cast<uint64_t>(engine.serialTape.address());
-  if (launch.dryRun)
+  if (launch.pass == Pass::Measure)
     top = 0;
   return engine.driver().fill(engine.frame.address(), 8, &top, 8);
 }
@@ -478,16 +522,22 @@ static Result<> resetSerialTape(Launch &launch) {
 static Result<> clearFrame(Launch &launch) {
   static constexpr uint64_t zero = 0;
   auto bytes = 8 * static_cast<size_t>(launch.code.frameSlots);
-  if (!launch.dryRun || bytes == 0)
+  if (launch.pass != Pass::Measure || bytes == 0)
     return {};
   Engine &engine = launch.engine;
   return engine.driver().fill(engine.frame.address(), bytes, &zero, 8);
 }
 
-static Result<> pass(Launch &launch) {
+static Result<> prepareFrame(Launch &launch) {
+  if (launch.pass == Pass::Count)
+    return {};
   if (auto done = clearFrame(launch); !done)
     return done;
-  if (auto done = resetSerialTape(launch); !done)
+  return resetSerialTape(launch);
+}
+
+static Result<> pass(Launch &launch) {
+  if (auto done = prepareFrame(launch); !done)
     return done;
   Interruptible host;
   InterruptScope scope(
@@ -501,8 +551,9 @@ static Result<> pass(Launch &launch) {
   return {};
 }
 
-static Needs largest(const DeviceCode &code, std::span<const uint64_t> needs) {
-  Needs most;
+static TapeSizes largest(const DeviceCode &code,
+                         std::span<const uint64_t> needs) {
+  TapeSizes most;
   for (size_t k = 0; k < needs.size(); ++k) {
     const DeviceFunction &function = code.functions[k];
     if (function.serial && !function.measure.empty())
@@ -515,7 +566,15 @@ static Needs largest(const DeviceCode &code, std::span<const uint64_t> needs) {
   return most;
 }
 
-static Result<Needs> measure(Launch &&launch) {
+/// Asks the host code alone, without a wait.
+static Result<TapeSizes> count(Launch &&launch) {
+  if (auto done = pass(launch); !done)
+    return done.error();
+  return launch.counted;
+}
+
+/// Runs the forward sweeps, and waits for what they come to.
+static Result<TapeSizes> measure(Launch &&launch) {
   Engine &engine = launch.engine;
   if (auto done = clearCells(engine); !done)
     return done.error();
@@ -526,7 +585,7 @@ static Result<Needs> measure(Launch &&launch) {
           needs.data(), engine.cells.address() + needOffset, 8 * needs.size());
       !done)
     return done.error();
-  Needs most = largest(launch.code, needs);
+  TapeSizes most = largest(launch.code, needs);
   most.threads = launch.tapeThreads;
   if (auto done =
           engine.driver().download(&most.serial, engine.frame.address(), 8);
@@ -544,6 +603,40 @@ static size_t deepestTile(const DeviceCode &code, const LoadedCode &loaded) {
   return most;
 }
 
+/// Room for tapes of `needs`, on as many threads as memory allows.
+static Result<> reserve(Engine &engine, const LaunchRequest &request,
+                        TapeSizes &needs) {
+  if (auto done = engine.serialTape.reserve(needs.serial); !done)
+    return tapeFailure(engine, *request.code, needs.serialSite,
+                       "the serial code needs", needs.serial);
+  auto threads = reserveTapes(engine, request, needs);
+  if (!threads)
+    return threads.error();
+  needs.threads = *threads;
+  return {};
+}
+
+/// What the host knows is enough, and may be more than it takes: where memory
+/// has no room for that, the tapes are measured.
+static Result<TapeSizes> reserve(Engine &engine, const LaunchRequest &request,
+                                 const DeviceCode &code, LoadedCode &loaded) {
+  auto launch = [&](Pass pass) -> Launch {
+    return {engine, request, code, loaded, pass, 0, 0};
+  };
+  if (!code.pushes)
+    return TapeSizes();
+  if (code.knowsNeeds) {
+    auto needs = count(launch(Pass::Count));
+    if (!needs || reserve(engine, request, *needs))
+      return needs;
+  }
+  auto needs = measure(launch(Pass::Measure));
+  if (!needs)
+    return needs;
+  auto done = reserve(engine, request, *needs);
+  return done ? needs : done.error();
+}
+
 Result<LaunchReport> launch(Engine &engine, const LaunchRequest &request) {
   ForeignWork work;
   std::lock_guard lock(engine.mutex);
@@ -556,24 +649,15 @@ Result<LaunchReport> launch(Engine &engine, const LaunchRequest &request) {
   if (code.prints)
     if (auto done = openMessages(engine); !done)
       return done.error();
-  Needs needs;
-  if (code.pushes) {
-    auto measured = measure({engine, request, code, **loaded, true, 0, 0});
-    if (!measured)
-      return measured.error();
-    needs = *measured;
-  }
-  if (auto done = engine.serialTape.reserve(needs.serial); !done)
-    return tapeFailure(engine, *request.code, needs.serialSite,
-                       "the serial code needs", needs.serial);
-  auto threads = reserveTapes(engine, request, needs);
-  if (!threads)
-    return threads.error();
-  Launch real{engine, request, code, **loaded, false, needs.thread, *threads};
+  auto needs = reserve(engine, request, code, **loaded);
+  if (!needs)
+    return needs.error();
+  Launch real{engine,    request,       code,          **loaded,
+              Pass::Run, needs->thread, needs->threads};
   if (auto done = pass(real); !done)
     return done.error();
   return LaunchReport{std::max(
-      {real.tapeBytes, size_t(needs.serial), deepestTile(code, **loaded)})};
+      {real.tapeBytes, size_t(needs->serial), deepestTile(code, **loaded)})};
 }
 
 } // namespace costate::runtime::gpu

@@ -36,6 +36,77 @@ template <class Body> Kernel loopKernel(const char *name, Body body) {
   });
 }
 
+/// Private arrays are a part of what a loop carries.
+template <class Add> void addLoopsWithLocals(Add add) {
+  using Ints = ArrayRef<int, 1>;
+  add("ring", [](Var<double> &v, Ints n, Index i) {
+    Local<double, 3> last;
+    last[1] = 0.1;
+    FOR (k, 0, n(i)) {
+      v = rotated(v) + 1e-3 * sin(last[k % 3]);
+      last[(k + 1) % 3] = v;
+    }
+    v = v + 0.1 * last[cast<int64_t>(n(i)) % 3];
+  });
+  add("filled_before", [](Var<double> &v, Ints n, Index i) {
+    Local<double, 5> table;
+    FOR (j, 0, 5) {
+      table[j] = 0.1 + 0.2 * sin(v + cast<double>(j));
+    }
+    FOR (k, 0, n(i)) {
+      v = v + 0.62 + 0.1 * sin(3.0 * v + table[k % 5]);
+    }
+    FOR (j, 0, 5) {
+      table[j] = 0.01 * sin(v * table[j]);
+    }
+    FOR (k, 0, n(i) / 3) {
+      v = rotated(v) + 0.1 * table[(k * k) % 5];
+    }
+  });
+  add("array_of_an_iteration", [](Var<double> &v, Ints n, Index i) {
+    FOR (k, 0, n(i)) {
+      Local<double, 4> parts;
+      parts[k % 4] = 0.1 * sin(2.0 * v);
+      parts[(k + 1) % 4] = sin(v);
+      v = rotated(v) + 1e-3 * parts[k % 2] * parts[1 + k % 3];
+    }
+  });
+  add("array_decides_iterations", [](Var<double> &v, Ints n, Index i) {
+    Local<int64_t, 2> seen;
+    FOR (k, 0, n(i) / 4) {
+      FOR (j, 0, seen[k % 2] % 4) {
+        v = rotated(v);
+        seen[(k + j) % 2] += 1;
+      }
+      seen[k % 2] += 3;
+      v = v + 0.3 + 0.1 * sin(v);
+    }
+  });
+  add("array_in_a_nest", [](Var<double> &v, Ints n, Index i) {
+    Local<double, 2> sides;
+    FOR (k, 0, n(i) / 8) {
+      sides[k % 2] = 0.1 * sin(v);
+      FOR (j, 0, (k * 7 + cast<int64_t>(n(i))) % 5) {
+        v = rotated(v) + 0.01 * sides[(k + j) % 2];
+        sides[j % 2] = sides[1 - j % 2] + 0.001 * v;
+      }
+      v = v + 0.3 + 0.1 * sin(v);
+    }
+  });
+  add("array_of_a_while", [](Var<double> &v, Ints n, Index i) {
+    Local<double, 2> last;
+    Var<int> k = 0;
+    WHILE (k < n(i) & last[0] < 10000.0) {
+      v = rotated(v) + 1e-3 * sin(last[k % 2]);
+      last[(k + 1) % 2] = v;
+      k += 1;
+    }
+    IF (v > 0.5) {
+      v = v + 0.1 * sin(last[0]) * last[1] / (1.0 + last[1] * last[1]);
+    }
+  });
+}
+
 inline std::vector<Loops> loops() {
   using Ints = ArrayRef<int, 1>;
   std::vector<Loops> all;
@@ -162,6 +233,7 @@ inline std::vector<Loops> loops() {
       v = v * sin(v) + 0.3;
     }
   });
+  addLoopsWithLocals(add);
   return all;
 }
 

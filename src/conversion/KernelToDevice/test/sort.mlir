@@ -39,14 +39,14 @@ costate.kernel @ragged(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>, %
       %q = costate.sin %a : f32
       tape.push record(0) %a : f32
       scf.yield %q : f32
-    }
+    } {tape.pair = 0 : i64}
     tape.pivot
     %s = scf.for %k = %zero to %t step %one iter_args(%h = %f1) -> (f32) : i64 {
       %a = tape.pop record(0) : f32
       %c = costate.cos %a : f32
       %m = costate.strong_mul %h, %c : f32
       scf.yield %m : f32
-    }
+    } {tape.pair = 0 : i64}
     costate.atomic_add exclusive %s, %g[%i] : !costate.array<f32, 1>
   }
 }

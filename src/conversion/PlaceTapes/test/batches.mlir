@@ -66,7 +66,7 @@ costate.kernel @iterations(%x: !costate.array<f64, 1>, %n: !costate.array<i64, 1
       %q = costate.sin %a : f64
       tape.push record(0) %a : f64
       scf.yield %q : f64
-    }
+    } {tape.pair = 0 : i64}
     tape.pivot
     %s = scf.for %k = %zero to %t step %one iter_args(%h = %f1) -> (f64) : i64 {
       %a = tape.pop record(0) : f64
@@ -74,7 +74,7 @@ costate.kernel @iterations(%x: !costate.array<f64, 1>, %n: !costate.array<i64, 1
       %c = arith.addf %a, %w : f64
       %m = costate.strong_mul %h, %c : f64
       scf.yield %m : f64
-    }
+    } {tape.pair = 0 : i64}
     costate.atomic_add exclusive %s, %g[%i] : !costate.array<f64, 1>
   }
 }

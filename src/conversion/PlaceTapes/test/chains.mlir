@@ -36,7 +36,7 @@ costate.kernel @scaled(%x: !costate.array<f32, 1>, %n: i64, %g: !costate.array<f
       %m = arith.mulf %q, %scale : f32
       tape.push record(0) %a : f32
       scf.yield %m : f32
-    }
+    } {tape.pair = 0 : i64}
     tape.pivot
     %s = scf.for %k = %zero to %n step %one iter_args(%h = %f1) -> (f32) : i64 {
       %a = tape.pop record(0) : f32
@@ -44,7 +44,7 @@ costate.kernel @scaled(%x: !costate.array<f32, 1>, %n: i64, %g: !costate.array<f
       %c = costate.cos %a : f32
       %p = costate.strong_mul %m, %c : f32
       scf.yield %p : f32
-    }
+    } {tape.pair = 0 : i64}
     costate.atomic_add exclusive %s, %g[%i] : !costate.array<f32, 1>
   }
 }

@@ -31,7 +31,7 @@ costate.kernel @gated(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>, %g
         %q = costate.sin %a : f32
         tape.push record(0) %a : f32
         scf.yield %q : f32
-      }
+      } {tape.pair = 0 : i64}
       tape.push record(1) %t : i64
     }
     tape.pivot
@@ -41,7 +41,7 @@ costate.kernel @gated(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>, %g
         %a = tape.pop record(0) : f32
         %m = costate.strong_mul %h, %a : f32
         scf.yield %m : f32
-      }
+      } {tape.pair = 0 : i64}
       costate.atomic_add exclusive %s, %g[%i] : !costate.array<f32, 1>
     }
   }
@@ -69,7 +69,7 @@ costate.kernel @sparse(%x: !costate.array<f32, 1>, %m: i64, %g: !costate.array<f
         %q = costate.sin %a : f32
         tape.push record(0) %a : f32
         scf.yield %q : f32
-      }
+      } {tape.pair = 0 : i64}
     }
     tape.pivot
     %d = scf.if %c -> f32 {
@@ -77,7 +77,7 @@ costate.kernel @sparse(%x: !costate.array<f32, 1>, %m: i64, %g: !costate.array<f
         %a = tape.pop record(0) : f32
         %p = costate.strong_mul %b, %a : f32
         scf.yield %p : f32
-      }
+      } {tape.pair = 0 : i64}
       costate.atomic_add exclusive %s, %g[%i] : !costate.array<f32, 1>
       scf.yield %s : f32
     } else {
@@ -106,7 +106,7 @@ costate.kernel @dense(%x: !costate.array<f32, 1>, %m: i64, %g: !costate.array<f3
         %q = costate.sin %a : f32
         tape.push record(0) %a : f32
         scf.yield %q : f32
-      }
+      } {tape.pair = 0 : i64}
     }
     tape.pivot
     %d = scf.if %c -> f32 {
@@ -114,7 +114,7 @@ costate.kernel @dense(%x: !costate.array<f32, 1>, %m: i64, %g: !costate.array<f3
         %a = tape.pop record(0) : f32
         %p = costate.strong_mul %b, %a : f32
         scf.yield %p : f32
-      }
+      } {tape.pair = 0 : i64}
       scf.yield %s : f32
     } else {
       scf.yield %f1 : f32
@@ -142,23 +142,23 @@ costate.kernel @unknown(%x: !costate.array<f32, 1>, %g: !costate.array<f32, 1>, 
       %q = costate.sin %a : f32
       tape.push record(0) %a : f32
       scf.yield %q : f32
-    }
+    } {tape.pair = 0 : i64}
     %r2 = scf.for %k = %zero to %m step %one iter_args(%a = %v) -> (f32) : i64 {
       %q = costate.sin %a : f32
       tape.push record(1) %a : f32
       scf.yield %q : f32
-    }
+    } {tape.pair = 1 : i64}
     tape.pivot
     %s2 = scf.for %k = %zero to %m step %one iter_args(%h = %f1) -> (f32) : i64 {
       %a = tape.pop record(1) : f32
       %p = costate.strong_mul %h, %a : f32
       scf.yield %p : f32
-    }
+    } {tape.pair = 1 : i64}
     %s = scf.for %k = %zero to %t step %one iter_args(%h = %s2) -> (f32) : i64 {
       %a = tape.pop record(0) : f32
       %p = costate.strong_mul %h, %a : f32
       scf.yield %p : f32
-    }
+    } {tape.pair = 0 : i64}
     costate.atomic_add exclusive %s, %g[%i] : !costate.array<f32, 1>
   }
 }
@@ -175,13 +175,13 @@ costate.kernel @summed(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>, %
       %q = costate.sin %a : f32
       tape.push record(0) %a : f32
       scf.yield %q : f32
-    }
+    } {tape.pair = 0 : i64}
     tape.pivot
     %s = scf.for %k = %zero to %t step %one iter_args(%h = %f1) -> (f32) : i64 {
       %a = tape.pop record(0) : f32
       %m = costate.strong_mul %h, %a : f32
       scf.yield %m : f32
-    }
+    } {tape.pair = 0 : i64}
     costate.atomic_add exclusive %s, %g[%i] : !costate.array<f32, 1>
     costate.yield %r : f32
   }

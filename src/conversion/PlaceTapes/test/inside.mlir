@@ -33,9 +33,9 @@ costate.kernel @nest(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>, %g:
         %d = costate.sin %c : f32
         tape.push record(0) %c : f32
         scf.yield %d : f32
-      }
+      } {tape.pair = 1 : i64}
       scf.yield %q : f32
-    }
+    } {tape.pair = 0 : i64}
     tape.pivot
     %last = arith.subi %t, %one : i64
     %s = scf.for %k = %zero to %t step %one iter_args(%h = %f1) -> (f32) : i64 {
@@ -45,9 +45,9 @@ costate.kernel @nest(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>, %g:
         %d = costate.cos %c : f32
         %m = costate.strong_mul %w, %d : f32
         scf.yield %m : f32
-      }
+      } {tape.pair = 1 : i64}
       scf.yield %u : f32
-    }
+    } {tape.pair = 0 : i64}
     costate.atomic_add exclusive %s, %g[%i] : !costate.array<f32, 1>
   }
 }
@@ -69,14 +69,14 @@ costate.kernel @leaf(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>, %g:
       %q = costate.sin %a : f32
       tape.push record(0) %a : f32
       scf.yield %q : f32
-    }
+    } {tape.pair = 0 : i64}
     tape.pivot
     %s = scf.for %k = %zero to %t step %one iter_args(%h = %f1) -> (f32) : i64 {
       %a = tape.pop record(0) : f32
       %c = costate.cos %a : f32
       %m = costate.strong_mul %h, %c : f32
       scf.yield %m : f32
-    }
+    } {tape.pair = 0 : i64}
     costate.atomic_add exclusive %s, %g[%i] : !costate.array<f32, 1>
   }
 }

@@ -65,14 +65,14 @@ costate.kernel @one(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>, %g: 
       %q = costate.sin %a : f32
       tape.push record(0) %a : f32
       scf.yield %q : f32
-    }
+    } {tape.pair = 0 : i64}
     tape.pivot
     %s = scf.for %k = %zero to %t step %one iter_args(%h = %f1) -> (f32) : i64 {
       %a = tape.pop record(0) : f32
       %c = costate.cos %a : f32
       %m = costate.strong_mul %h, %c : f32
       scf.yield %m : f32
-    }
+    } {tape.pair = 0 : i64}
     costate.atomic_add exclusive %s, %g[%i] : !costate.array<f32, 1>
   }
 }
@@ -101,13 +101,13 @@ costate.kernel @open(%x: !costate.array<f64, 1>, %g: !costate.array<f64, 1>) {
       %next = arith.addi %k, %one : i64
       tape.push record(0) %q : f64
       scf.yield %q, %next : f64, i64
-    }
+    } attributes {tape.pair = 0 : i64}
     tape.pivot
     %s = scf.for %k = %zero to %r#1 step %one iter_args(%h = %f1) -> (f64) : i64 {
       %q = tape.pop record(0) : f64
       %m = costate.strong_mul %h, %q : f64
       scf.yield %m : f64
-    }
+    } {tape.pair = 0 : i64}
     costate.atomic_add exclusive %s, %g[%i] : !costate.array<f64, 1>
   }
 }
@@ -149,11 +149,11 @@ costate.kernel @writes(%x: !costate.array<f64, 1>, %g: !costate.array<f64, 1>, %
       %q = costate.exp %v : f64
       costate.store %q, %x[%i] : !costate.array<f64, 1>
       tape.push record(0) %q : f64
-    }
+    } {tape.pair = 0 : i64}
     tape.pivot
     scf.for %k = %zero to %n step %one : i64 {
       %q = tape.pop record(0) : f64
       costate.atomic_add exclusive %q, %g[%i] : !costate.array<f64, 1>
-    }
+    } {tape.pair = 0 : i64}
   }
 }
