@@ -121,7 +121,7 @@ void Reverser::saveLocal(Value local, Builder &forward, Sweep &sweep) {
         Value place = arith::SubIOp::create(b, last, index);
         ir::LocalStoreOp::create(b, pop.getResult(0), copy, place);
       });
-  pair(pushing, popping);
+  loops.push_back({pushing, popping});
 }
 
 /// `local`, or where the reverse sweep does not see that, an array that stands

@@ -25,15 +25,18 @@ static void copyParts(Operation *from, Operation *to) {
 }
 
 /// Says which loop undoes which, if records go between them.
-void Reverser::pair(Operation *forward, scf::ForOp reversed) {
-  WalkResult pops =
-      reversed.walk([](tape::PopOp) { return WalkResult::interrupt(); });
-  if (!pops.wasInterrupted())
-    return;
-  auto i64 = IntegerType::get(forward->getContext(), 64);
-  auto number = IntegerAttr::get(i64, pairs++);
-  forward->setAttr(tape::pairAttr, number);
-  reversed->setAttr(tape::pairAttr, number);
+void Reverser::pairLoops() {
+  int64_t pairs = 0;
+  for (auto [forward, reversed] : loops) {
+    WalkResult pops =
+        reversed.walk([](tape::PopOp) { return WalkResult::interrupt(); });
+    if (!pops.wasInterrupted())
+      continue;
+    auto i64 = IntegerType::get(forward->getContext(), 64);
+    auto number = IntegerAttr::get(i64, pairs++);
+    forward->setAttr(tape::pairAttr, number);
+    reversed->setAttr(tape::pairAttr, number);
+  }
 }
 
 /// Ends a reversed loop. Adjoints of values from outside of it that are still
@@ -56,7 +59,7 @@ void Reverser::closeLoop(ReverseLoop &loop, Value count, Carried carried,
   scf::ForOp closed = loop.close(sweep.b, count, carried.inits, carried.next);
   copyParts(carried.forward, closed);
   if (carried.isPair)
-    pair(carried.forward, closed);
+    loops.push_back({carried.forward, closed});
   bool goesOn = carried.forward->hasAttr(ir::restAttr);
   for (auto [k, value] : llvm::enumerate(carried.receivers)) {
     if (goesOn && k >= given)

@@ -80,6 +80,7 @@ LogicalResult Reverser::run() {
   if (failed(reverseOps(ops, sweep)))
     return failure();
   scopes.finish();
+  pairLoops();
   for (Operation *effect : effects)
     effect->erase();
   return success();

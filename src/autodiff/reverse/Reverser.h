@@ -105,7 +105,7 @@ private:
   };
   mlir::Value startOf(mlir::Value captured, Carried &carried, Sweep &sweep);
   Adjoints takeSums(mlir::Operation *loop);
-  void pair(mlir::Operation *forward, mlir::scf::ForOp reversed);
+  void pairLoops();
   void closeLoop(ReverseLoop &loop, mlir::Value count, Carried carried,
                  Adjoints &adjoints, Sweep &sweep);
   mlir::LogicalResult reverseBefore(mlir::scf::WhileOp loop,
@@ -171,7 +171,8 @@ private:
   mlir::Operation *pivot = nullptr; ///< in front of the reverse sweep
   Adjoints sums; ///< over a loop of which only the end has been reversed
   Records records;
-  int64_t pairs = 0; ///< made so far
+  /// Loops and those that undo them.
+  llvm::SmallVector<std::pair<mlir::Operation *, mlir::scf::ForOp>> loops;
 };
 
 /// The operations of `block` without its terminator.
