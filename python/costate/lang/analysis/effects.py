@@ -13,14 +13,34 @@ import types
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
 MOST_OBJECTS = 256   # that an expression may mean
 
 
-@dataclass(frozen=True)
+if TYPE_CHECKING:
+    class Names(Protocol):
+        """What names mean where statements stand."""
+
+        def meaning(self, name: str) -> Meaning: ...
+
+    class Function(Protocol):
+        """A function of the language, see `trace/func.py`."""
+
+        function: types.FunctionType
+        instance: object
+        parameters: Sequence[inspect.Parameter]
+
+        @property
+        def body(self) -> list[ast.stmt]: ...
+
+        def passes_itself(self, name: str) -> bool:
+            """Whether a parameter is the argument and no copy."""
+
+
+@dataclass(eq=False, repr=False)
 class Meaning:
     """What an expression may mean: objects, parts of variables; `is_open`: or anything."""
 
@@ -40,7 +60,7 @@ class Meaning:
 NEW, ANYTHING = Meaning(), Meaning(is_open=True)
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Effects:
     """What may happen; `anything`: to all arrays."""
 
@@ -59,26 +79,6 @@ class Effects:
         self.objects.update(other.objects)
         self.anything |= other.anything
         self.draws |= other.draws
-
-
-class Names(Protocol):
-    """What names mean where statements stand."""
-
-    def meaning(self, name: str) -> Meaning: ...
-
-
-class Function(Protocol):
-    """A function of the language, see `trace/func.py`."""
-
-    function: types.FunctionType
-    instance: object
-    parameters: Sequence[inspect.Parameter]
-
-    @property
-    def body(self) -> list[ast.stmt]: ...
-
-    def passes_itself(self, name: str) -> bool:
-        """Whether a parameter is the argument and no copy."""
 
 
 class _Inside:
@@ -112,7 +112,7 @@ _OF_VALUES = {"cast", "norm", "norm_sqr", "norm_inv", "normalized", "transpose",
 _CHANGING = {"fill", "append", "deactivate", "deactivate_all"}
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Arguments:
     """Of a call: what they mean; `spread`: of which parameters is not known; `owner`: the variable whose method is called."""
 
@@ -265,7 +265,7 @@ class Walk:
             more = [Meaning((one,)) for one in (*function.args, *function.keywords.values())]
             self._anything([*passed, *more])
         elif hasattr(function, "inline"):
-            self._language(function, arguments)
+            self._language(cast("Function", function), arguments)
         elif getattr(function, "draws", False):
             self.effects.draws = True
         elif getattr(function, "changes_arrays", getattr(function, "by_reference", False)):
@@ -279,7 +279,7 @@ class Walk:
         for one in passed:
             self.effects.change(one)
 
-    def _language(self, function: Any, arguments: Arguments) -> None:
+    def _language(self, function: Function, arguments: Arguments) -> None:
         if arguments.spread:
             self._anything(arguments.all)
             return
@@ -293,7 +293,7 @@ class Walk:
             self.done[key] = self._body(function, given, arguments.named)
         self.effects.add(self.done[key])
 
-    def _body(self, function: Any, given: list[Meaning], named: dict[str | None, Meaning]) -> Effects:
+    def _body(self, function: Function, given: list[Meaning], named: dict[str | None, Meaning]) -> Effects:
         if len(self.done) > MOST_OBJECTS:
             return Effects(set().union(*(one.names for one in given)), anything=True, draws=True)
         try:

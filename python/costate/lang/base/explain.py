@@ -57,14 +57,14 @@ def explain(text: str, names: Any = (), kernels: dict[Any, Any] | None = None) -
     return "\n".join(shown for line in text.split("\n") for shown in with_source(line, seen))
 
 
-PLACE = re.compile(r"^(.+?):(\d+):(\d+): (?:error|note)")
-IN_TEXT = re.compile(r"(?:at |\()((?:/|<)[^:\n]*?):(\d+)(?::(\d+))?[:,;)]")
+PLACE = r"^(.+?):(\d+):(\d+): (?:error|note)"
+IN_TEXT = r"(?:at |\()((?:/|<)[^:\n]*?):(\d+)(?::(\d+))?[:,;)]"
 
 
 def with_source(line: str, seen: set[Any]) -> Iterator[Any]:
     """A line of a message, and the line of Python below that it is about, with a caret."""
     yield line
-    found = PLACE.match(line) or IN_TEXT.search(line)
+    found = re.match(PLACE, line) or re.search(IN_TEXT, line)
     if found is None or found.groups() in seen:
         return
     seen.add(found.groups())

@@ -18,12 +18,13 @@ MOST_PRINTED, MOST_ASSERTED = 8, 4
 #: In front of a text: no name of the kernel, and no end of the line (src/base/Message.h).
 PLAIN = "\x02"
 
-_FORM = re.compile(r"(?P<align>[<>]?)(?P<flags>[-+ ]?0?)(?P<size>\d{0,2}(\.\d{1,2})?)(?P<letter>[deEfFgGxX]?)")
+# Not compiled where it stands, as importing the package takes long enough.
+_FORM = r"(?P<align>[<>]?)(?P<flags>[-+ ]?0?)(?P<size>\d{0,2}(\.\d{1,2})?)(?P<letter>[deEfFgGxX]?)"
 
 
 def _form_of(form: str | None, dtype: DataType) -> str:
     """`:8.3f` of a format of Python."""
-    found = _FORM.fullmatch(form or "")
+    found = re.fullmatch(_FORM, form or "")
     if not found or dtype.is_float and found["letter"] in ("d", "x", "X"):
         raise QuadrantsSyntaxError(f"the format `{form}` of {dtype}: values of a kernel are written with a sign, a width, a "
                                    "precision and one of `deEfFgGxX`, such as `8.3f`")
@@ -82,14 +83,14 @@ class Text:
         yield text, values
 
 
-_PERCENT = re.compile(r"%(?:%|([-+ 0]*)(\d*(?:\.\d+)?)([diouxXeEfFgGsr]))")
+_PERCENT = r"%(?:%|([-+ 0]*)(\d*(?:\.\d+)?)([diouxXeEfFgGsr]))"
 
 
 def formatted_by_percent(pattern: str, values: Any) -> Text:
     """`pattern % values`, of values of the kernel."""
     values = values if isinstance(values, tuple) else (values,)
     text, end, rest = Text(), 0, list(values)
-    for found in _PERCENT.finditer(pattern):
+    for found in re.finditer(_PERCENT, pattern):
         text.add_text(pattern[end:found.start()])
         end = found.end()
         if found[0] == "%%":
