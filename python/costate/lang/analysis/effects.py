@@ -10,7 +10,7 @@ import ast
 import builtins
 import inspect
 import types
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -49,6 +49,10 @@ class Meaning:
     is_open: bool = False
 
     def or_else(self, other: Meaning) -> Meaning:
+        if other is NEW or other is self:
+            return self
+        if self is NEW:
+            return other
         objects = {id(one): one for one in (*self.objects, *other.objects)}
         return Meaning(tuple(objects.values()), self.names | other.names, self.is_open or other.is_open)
 
@@ -106,7 +110,7 @@ def outside(function: Any, name: str) -> Meaning:
 
 
 #: Functions of Python that may be called with anything.
-_HARMLESS = ("builtins", "math", "operator", "itertools", "functools", "string", "numpy", "typing")
+_HARMLESS = {"builtins", "costate", "functools", "itertools", "math", "numpy", "operator", "string", "typing"}
 _OF_VALUES = {"cast", "norm", "norm_sqr", "norm_inv", "normalized", "transpose", "determinant", "inverse", "trace", "sum", "max",
               "min", "any", "all", "dot", "cross", "outer_product", "frobenius_inner", "copy", "to_list", "get_shape"}
 _CHANGING = {"fill", "append", "deactivate", "deactivate_all"}
@@ -132,6 +136,7 @@ class Walk:
     def __init__(self, names: Names, done: dict[object, Effects]) -> None:
         self.names, self.done = names, done
         self.own: dict[str, Meaning] = {}
+        self.learnt = 0    # how often a name has got more meanings
         self.effects = Effects()
 
     def statements(self, body: Iterable[ast.AST]) -> Effects:
@@ -140,25 +145,36 @@ class Walk:
         return self.effects
 
     def visit(self, node: ast.AST) -> None:
-        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr)):
-            self._assignment(node)
-        elif isinstance(node, (ast.For, ast.comprehension)):
-            self._bind(node.target, _parts(self.means(node.iter)))
-        elif isinstance(node, (ast.ListComp, ast.DictComp)):
-            for generator in node.generators:   # what they bind stands in front of them
-                self.visit(generator)
-        elif isinstance(node, ast.Call):
-            self._call(node)
-        elif isinstance(node, ast.Attribute):
-            self._attribute(node)
-        known = dict(self.own)
-        self._children(node)
-        if isinstance(node, (ast.For, ast.While)) and self.own != known:
-            self._children(node)    # with what an iteration leaves
+        kind = type(node)
+        if kind in _LEAVES:
+            return
+        act = _ACTS.get(kind)
+        if act is not None:
+            act(self, node)
+        if kind is ast.For or kind is ast.While:
+            known = self.learnt
+            self._children(node)
+            if self.learnt != known:
+                self._children(node)    # with what an iteration leaves
+        else:
+            self._children(node)
 
     def _children(self, node: ast.AST) -> None:
-        for child in ast.iter_child_nodes(node):
-            self.visit(child)
+        for name in node._fields:
+            child = getattr(node, name, None)
+            if isinstance(child, ast.AST):
+                self.visit(child)
+            elif isinstance(child, list):
+                for one in child:
+                    if isinstance(one, ast.AST):
+                        self.visit(one)
+
+    def _loop(self, node: ast.For | ast.comprehension) -> None:
+        self._bind(node.target, _parts(self.means(node.iter)))
+
+    def _comprehension(self, node: ast.ListComp | ast.DictComp) -> None:
+        for generator in node.generators:   # what they bind stands in front of them
+            self.visit(generator)
 
     # -- assignments ---------------------------------------------------------------
 
@@ -174,7 +190,8 @@ class Walk:
         elif isinstance(target, ast.Name):
             before = self.own.get(target.id) or self.names.meaning(target.id)
             self.effects.names |= before.names
-            self.own[target.id] = before.or_else(value)
+            self.own[target.id] = joined = before.or_else(value)
+            self.learnt += joined.key != before.key
         elif isinstance(target, ast.Starred):
             self._bind(target.value, value)
         else:
@@ -208,7 +225,7 @@ class Walk:
             return ANYTHING
         result = Meaning(names=called.names)
         for function in called.objects:
-            if getattr(function, "__name__", "") == "parent" and _is_of(function, "costate"):
+            if getattr(function, "__name__", "") == "parent" and _is_ours(function):
                 result = result.or_else(_parent(function, node))
             elif not (hasattr(function, "inline") or _is_harmless(function)) or function in _OPEN:
                 return ANYTHING
@@ -218,6 +235,8 @@ class Walk:
         return result
 
     def _member(self, base: Meaning, name: str) -> Meaning:
+        if not base.objects:
+            return base
         result = Meaning(names=base.names, is_open=base.is_open)
         for one in base.objects:
             result = result.or_else(_attribute_of(one, name, base.names))
@@ -239,7 +258,7 @@ class Walk:
     def _attribute(self, node: ast.Attribute) -> None:
         """A property of an object of the user may draw."""
         for one in self.means(node.value).objects:
-            if isinstance(getattr(type(one), node.attr, None), property) and not _is_of(one, "costate"):
+            if isinstance(getattr(type(one), node.attr, None), property) and not _is_ours(one):
                 self.effects.draws = True
 
     def _call(self, node: ast.Call) -> None:
@@ -307,21 +326,30 @@ class Walk:
             return Effects(anything=True, draws=True)
 
 
+_ACTS: dict[type[ast.AST], Callable[[Walk, Any], None]] = {
+    ast.Assign: Walk._assignment, ast.AnnAssign: Walk._assignment, ast.AugAssign: Walk._assignment,
+    ast.NamedExpr: Walk._assignment, ast.For: Walk._loop, ast.comprehension: Walk._loop, ast.ListComp: Walk._comprehension,
+    ast.DictComp: Walk._comprehension, ast.Call: Walk._call, ast.Attribute: Walk._attribute}
+_LEAVES = {ast.Name, ast.Constant, ast.Pass, ast.Break, ast.Continue, ast.Load, ast.Store}
+
+
 def effects_of(statements: Iterable[ast.AST], names: Names) -> Effects:
     """What statements may do where names mean this."""
     return Walk(names, {}).statements(statements)
 
 
-def _is_of(one: object, package: str) -> bool:
+def _package(one: object) -> str:
     kind = one if isinstance(one, (type, types.FunctionType, types.BuiltinFunctionType)) else type(one)
-    return (getattr(kind, "__module__", None) or "").partition(".")[0] == package
+    return (getattr(kind, "__module__", None) or "").partition(".")[0]
+
+
+def _is_ours(one: object) -> bool:
+    return _package(one) == "costate"
 
 
 def _is_harmless(function: object) -> bool:
-    owner = getattr(function, "__self__", None)
-    if isinstance(owner, (str, list, tuple, dict, set, np.ndarray)):
-        return True
-    return any(_is_of(function, one) for one in ("costate", *_HARMLESS))
+    return isinstance(getattr(function, "__self__", None), (str, list, tuple, dict, set, np.ndarray)) or \
+        _package(function) in _HARMLESS
 
 
 #: Functions of Python whose results may be any object.
@@ -340,18 +368,18 @@ def _parts(value: Meaning) -> Meaning:
     for one in value.objects:
         if isinstance(one, (list, tuple, set, dict)):
             result = result.or_else(_entries(one, None))
-        elif not (_is_of(one, "costate") or _is_of(one, "numpy") or _is_of(one, "builtins")):
+        elif _package(one) not in ("costate", "numpy", "builtins"):
             return ANYTHING
     return result
 
 
 def _attribute_of(one: object, name: str, names: frozenset[str]) -> Meaning:
-    members = getattr(one, "_members", None) if _is_of(one, "costate") else None
+    members = getattr(one, "_members", None) if _is_ours(one) else None
     if isinstance(members, dict) and name in members:   # of a struct in a kernel
         member = members[name]
         is_variable = hasattr(member, "set") and not hasattr(member, "_members")
         return Meaning(names=names) if is_variable else Meaning((member,), names)
-    if isinstance(getattr(type(one), name, None), property) and not _is_of(one, "costate"):
+    if isinstance(getattr(type(one), name, None), property) and not _is_ours(one):
         return ANYTHING
     try:
         return Meaning((getattr(one, name),))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from decimal import Decimal
-from fractions import Fraction
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,9 +16,15 @@ if TYPE_CHECKING:
     from costate.lang.base.dtypes import DataType
 
 
+def _is(value: object, module: str, name: str) -> bool:
+    """Whether this is of a class of a module, which is there if something is of it."""
+    kind = getattr(sys.modules.get(module), name, None)
+    return kind is not None and isinstance(value, kind)
+
+
 def plain(value: Any) -> Any:
     """The number that an object is, or None: numbers of Python and NumPy, arrays and tensors of one element, fractions."""
-    if isinstance(value, (bool, int, float, Fraction, Decimal)):
+    if isinstance(value, (bool, int, float)) or _is(value, "fractions", "Fraction") or _is(value, "decimal", "Decimal"):
         return value
     if isinstance(value, np.generic) or hasattr(value, "item") and hasattr(value, "shape"):
         if math.prod(value.shape) != 1:
@@ -48,7 +53,8 @@ def convert(value: Any, dtype: DataType, what: str) -> float:
 
 
 def _integer(number: float, dtype: DataType, what: str) -> int:
-    if isinstance(number, (float, Decimal)) and not math.isfinite(number) or number != int(number):
+    may_be_infinite = isinstance(number, float) or _is(number, "decimal", "Decimal")
+    if may_be_infinite and not math.isfinite(number) or number != int(number):
         _refuse(number, dtype, what, f"{number} is not an integer")
     lo, hi = dtypes.value_range(dtype)
     if not lo <= number <= hi:

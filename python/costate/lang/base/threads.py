@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 get_ident = threading.get_ident
@@ -18,6 +19,24 @@ os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_
 def alive() -> Any:
     """The threads that run Python, by their numbers; those of threads that have ended are used again."""
     return sys._current_frames().keys()
+
+
+def elsewhere(function: Callable[[], Any]) -> Any:
+    """Calls a function on a thread of its own, and waits for it."""
+    results: list[Any] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(function())
+        except BaseException as error:    # which is the caller's
+            errors.append(error)
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
+    return results[0]
 
 
 class Objects:
