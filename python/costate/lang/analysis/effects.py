@@ -130,10 +130,18 @@ class Arguments:
         return [*self.given, *self.named.values()]
 
 
+@dataclass(eq=False, repr=False)
+class Call:
+    """What a call does; `arguments` keeps the objects alive whose identities it is known by."""
+
+    arguments: Arguments
+    effects: Effects = field(default_factory=Effects)
+
+
 class Walk:
     """Goes through statements in their order."""
 
-    def __init__(self, names: Names, done: dict[object, Effects]) -> None:
+    def __init__(self, names: Names, done: dict[object, Call]) -> None:
         self.names, self.done = names, done
         self.own: dict[str, Meaning] = {}
         self.learnt = 0    # how often a name has got more meanings
@@ -227,7 +235,7 @@ class Walk:
         for function in called.objects:
             if getattr(function, "__name__", "") == "parent" and _is_ours(function):
                 result = result.or_else(_parent(function, node))
-            elif not (hasattr(function, "inline") or _is_harmless(function)) or function in _OPEN:
+            elif not (_is_language(function) or _is_harmless(function)) or any(function is one for one in _OPEN):
                 return ANYTHING
         for one in [*node.args, *(k.value for k in node.keywords)]:
             given = self.means(one)
@@ -283,7 +291,7 @@ class Walk:
         if isinstance(function, partial):
             more = [Meaning((one,)) for one in (*function.args, *function.keywords.values())]
             self._anything([*passed, *more])
-        elif hasattr(function, "inline"):
+        elif _is_language(function):
             self._language(cast("Function", function), arguments)
         elif getattr(function, "draws", False):
             self.effects.draws = True
@@ -299,7 +307,7 @@ class Walk:
             self.effects.change(one)
 
     def _language(self, function: Function, arguments: Arguments) -> None:
-        if arguments.spread:
+        if arguments.spread or any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in function.parameters):
             self._anything(arguments.all)
             return
         given = arguments.given
@@ -308,9 +316,9 @@ class Walk:
         key = function.function.__code__, tuple(one.key for one in given), tuple(
             (k, v.key) for k, v in arguments.named.items())
         if key not in self.done:
-            self.done[key] = Effects()     # of calls of itself, with the same arguments
-            self.done[key] = self._body(function, given, arguments.named)
-        self.effects.add(self.done[key])
+            self.done[key] = Call(arguments)     # of calls of itself, with the same arguments
+            self.done[key].effects = self._body(function, given, arguments.named)
+        self.effects.add(self.done[key].effects)
 
     def _body(self, function: Function, given: list[Meaning], named: dict[str | None, Meaning]) -> Effects:
         if len(self.done) > MOST_OBJECTS:
@@ -318,7 +326,7 @@ class Walk:
         try:
             known = dict(zip([p.name for p in function.parameters], given))
             known.update({name: one for name, one in named.items() if name is not None})
-            parameters = {p.name: known.get(p.name, NEW) for p in function.parameters}
+            parameters = {p.name: known.get(p.name) or Meaning((p.default,)) for p in function.parameters}
             inside = {name: one if function.passes_itself(name) else Meaning(one.objects, is_open=one.is_open)
                       for name, one in parameters.items()}
             return Walk(_Inside(function.function, inside), self.done).statements(function.body)
@@ -345,6 +353,10 @@ def _package(one: object) -> str:
 
 def _is_ours(one: object) -> bool:
     return _package(one) == "costate"
+
+
+def _is_language(function: object) -> bool:
+    return hasattr(type(function), "inline")
 
 
 def _is_harmless(function: object) -> bool:
