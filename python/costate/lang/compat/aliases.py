@@ -12,8 +12,8 @@ from typing import Any
 from costate import _logging, ad, errors, math
 from costate.lang.base import dtypes, enums, runtime, state
 from costate.lang.compat import impl
-from costate.lang.data import annotations as annotations_
 from costate.lang.data import axes, clear, field, ndarray, ranges, struct
+from costate.lang.data import annotations as annotations_
 from costate.lang.launch import kernel
 from costate.lang.trace import atomics, calls, func, structs, validation
 from costate.lang.values import matrix, ops

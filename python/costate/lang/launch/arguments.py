@@ -26,6 +26,7 @@ from costate.lang.data.struct import Struct, StructField, StructType
 from costate.lang.trace.arrays import TracedArray, TracedView
 from costate.lang.trace.frame import Bound
 from costate.lang.trace.func import Func, is_template
+from costate.lang.trace.passed import Companion, Item
 from costate.lang.values.expr import Expr
 from costate.lang.values.lifted import lifts, numbers, type_of
 from costate.lang.values.matrix import Matrix
@@ -105,7 +106,7 @@ class ScalarParameter:
 
     def trace(self, builder: Builder, value: Any, path: Path) -> Bound:
         handle = builder.trace.scalar(self.dtype.core)
-        builder.arguments.append(("value", path.next()))
+        builder.arguments.append(Item(path.next()))
         if self.dtype is dtypes.i32:
             wide = builder.pure(_core.Op.cast, dtypes.i64, handle)
             return Bound(Expr(handle, self.dtype, wide, 1))
@@ -406,15 +407,15 @@ class ArrayParameter:
             return Bound(known)
         made = TracedArray(dtype, len(array.shape) - len(element_shape), element_shape)
         made.clamps = self.kind.clamps
-        made.make_companion = self._companion(builder, made, array, position)
+        item = Item(position, self.name)
+        made.make_companion = self._companion(builder, made, array, item)
         if self.kind.needs_grad is False:
             builder.stopped.append(made)
-        builder.labels["value", position] = self.name
-        builder.arguments.append(("value", position))
+        builder.arguments.append(item)
         builder.arrays[("array", path.alias(position))] = made
         return Bound(made)
 
-    def _companion(self, builder: Builder, traced: TracedArray, array: _core.Array, position: int) -> Callable[..., Any]:
+    def _companion(self, builder: Builder, traced: TracedArray, array: _core.Array, item: Item) -> Callable[..., Any]:
         def make(which: str) -> TracedArray:
             if not getattr(array, f"has_{which}"):
                 raise MissingGradient(f"`{self.name}` has no "
@@ -423,7 +424,7 @@ class ArrayParameter:
             dtype = dtypes.of_core(getattr(array, which).dtype)
             made = TracedArray(dtype, traced.ndim, traced.element_shape, is_gradient=which == "grad")
             made.clamps = traced.clamps
-            builder.arguments.append(("companion", position, which))
+            builder.arguments.append(Companion(item, which))
             return made
         return make
 

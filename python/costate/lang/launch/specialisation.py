@@ -20,6 +20,7 @@ from costate.lang.launch import host_arguments
 from costate.lang.launch.arguments import Path, StructParameter
 from costate.lang.trace.arrays import Hidden
 from costate.lang.trace.frame import Bound, Frame
+from costate.lang.trace.passed import Companion, Fixed, Item, Met, RandomKey
 from costate.lang.trace.results import Results
 from costate.lang.trace.stack_cap import StackCap, refuse_loops
 from costate.lang.trace.validation import Checker
@@ -118,7 +119,7 @@ class Specialisation:
             frame.bind(parameter.name, parameter.trace(builder, given, path))
         if frame.effects(frame.source.node.body).draws:
             builder.random_key = builder.trace.scalar(dtypes.u64.core)
-            builder.arguments.append(("key",))
+            builder.arguments.append(RandomKey())
             builder.random = random.Stream(builder, builder.random_key, builder.constant(dtypes.u64, 0))
         limit = runtime.runtime().config.ad_stack_size
         if limit:
@@ -156,29 +157,33 @@ class Specialisation:
     @staticmethod
     def _name(builder: Builder, position: int) -> str | None:
         """What messages call an argument."""
-        kind = builder.arguments[position]
-        if kind[0] == "companion":
-            return f"{builder.labels.get(('value', kind[1]), 'an argument')}.{kind[2]}"
-        return builder.labels.get(position, builder.labels.get(kind[:2]))
+        one = builder.arguments[position]
+        if isinstance(one, Companion):
+            return f"{one.of.name}.{one.which}"
+        return builder.labels.get(position) or (one.name if isinstance(one, Item) else None)
 
     def _order(self, arguments: list[Any]) -> list[Any]:
-        """Where each argument of the compiled kernel comes from, see `arguments`."""
-        self.fields = [self._holder(one[1]) for one in arguments if one[0] == "storage"]
-        self.hidden = [one[1] for one in arguments if one[0] == "hidden"]
-        fields, order = iter(self.fields), []
-        for one in arguments:
-            if one[0] == "value":
-                order.append(one[1])
-            elif one[0] == "storage":
-                holder = next(fields)
-                order.append((lambda holder=holder: holder().core()) if type(holder) is weakref.ref else one[1].core)
-            elif one[0] == "array":
-                order.append(lambda array=one[1]: array)
-            elif one[0] == "companion":
-                order.append((one[1], one[2]))
-            else:
-                order.append(one[1] if one[0] == "hidden" else None)
-        return order
+        """Where each argument of the compiled kernel comes from: the position of an item, or a function of the items and
+        of what the thread has."""
+        self.fields: list[Any] = []
+        self.hidden: list[Hidden] = []
+        return [self._origin(one) for one in arguments]
+
+    def _origin(self, one: Any) -> Any:
+        if isinstance(one, Item):
+            return one.position
+        if isinstance(one, Companion):
+            return lambda items, own: getattr(items[one.of.position], one.which)
+        if isinstance(one, Met):
+            return self._field(self._holder(one.storage))
+        if isinstance(one, Hidden):
+            self.hidden.append(one)
+            return lambda items, own: own.arrays[one]
+        return (lambda items, own: one.array) if isinstance(one, Fixed) else lambda items, own: own.key
+
+    def _field(self, holder: Any) -> Any:
+        self.fields.append(holder)
+        return lambda items, own: holder().core()
 
     def _holder(self, array: Any) -> Any:
         """A function that returns a field; of one in the key a reference, with which this ends."""
@@ -205,11 +210,7 @@ class Specialisation:
     def arguments(self, items: list[Any], own: Own | None = None) -> list[Any]:
         """Those of a launch, from what the parameters are given and what a thread has."""
         own = own or self.own
-        return [items[o] if type(o) is int else
-                own.key if o is None else
-                getattr(items[o[0]], o[1]) if type(o) is tuple else
-                own.arrays[o] if type(o) is Hidden else o()
-                for o in self.order]
+        return [items[one] if type(one) is int else one(items, own) for one in self.order]
 
     def check_gradient(self) -> None:
         """What options of `init` have against the gradient."""

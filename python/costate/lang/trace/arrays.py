@@ -10,6 +10,7 @@ from costate.errors import MissingGradient, QuadrantsIndexError, QuadrantsTypeEr
 from costate.lang.base import dtypes, runtime
 from costate.lang.base.dtypes import i64
 from costate.lang.base.hooks import Hook
+from costate.lang.trace.passed import Item, Met
 from costate.lang.trace.places import Group, Place, check_fits, scalar_for, warn_of_loss
 from costate.lang.values import arith, linalg
 from costate.lang.values.builder import require
@@ -350,7 +351,7 @@ class Hidden:
 
     def __init__(self, builder: Builder, dtype: DataType, shape: tuple[Any, ...]) -> None:
         self.dtype, self.shape = dtype, tuple(shape)
-        builder.arguments.append(("hidden", self))
+        builder.arguments.append(self)
 
     def make(self) -> _core.Array:
         return _core.Array(runtime.device(), self.dtype.core, list(self.shape), grad=self.dtype.is_float,
@@ -369,7 +370,7 @@ def lifted(builder: Builder, owner: Any, name: str) -> Any:
     if key not in builder.arrays:
         position, dtype = found
         builder.arrays[key] = Expr(builder.trace.scalar(dtype.core), dtype)
-        builder.arguments.append(("value", position))
+        builder.arguments.append(Item(position))
     return builder.arrays[key]
 
 
@@ -387,7 +388,7 @@ def traced(builder: Builder, storage: Any, label: str | None = None) -> TracedAr
                             storage.shape, storage, getattr(storage, "which", "") == "grad")
         builder.arrays[id(storage)] = found
         builder.labels[len(builder.arguments)] = storage.name or label
-        builder.arguments.append(("storage", storage))
+        builder.arguments.append(Met(storage))
     return found
 
 

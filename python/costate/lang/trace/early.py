@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from costate.errors import QuadrantsSyntaxError
@@ -11,6 +12,7 @@ from costate.lang.base import dtypes
 from costate.lang.base.dtypes import i64, u1
 from costate.lang.data.struct import Struct
 from costate.lang.trace.places import Variable
+from costate.lang.trace.variables import Like
 from costate.lang.values.builder import require
 from costate.lang.values.expr import Expr, condition_handle
 
@@ -63,20 +65,27 @@ class Early:
         b.trace.end()
 
 
-def like_of(visitor: Visitor, column: Any) -> tuple[Any, ...]:
-    """What fits all these values: (type, shape), of structs a dictionary of those and the methods."""
+@dataclass(eq=False, repr=False)
+class StructLike:
+    """What fits structs: that of each member, and the methods."""
+
+    members: dict[str, Any]
+    methods: Any
+
+
+def like_of(visitor: Visitor, column: Any) -> Like | StructLike:
+    """What fits all these values."""
     first = column[0]
     if isinstance(first, Struct):
         if any(not isinstance(v, Struct) or v.keys != first.keys for v in column):
             raise QuadrantsSyntaxError(_ONE_TYPE)
         rows = [v.get() for v in column]
-        return {name: like_of(visitor, [r.member(name) for r in rows]) for name in first.keys}, first._methods
-    dtype, shape = visitor.common(first, first)
+        return StructLike({name: like_of(visitor, [r.member(name) for r in rows]) for name in first.keys}, first._methods)
+    like = visitor.common(first, first)
     for one in column[1:]:
-        shape = visitor.common(first, one)[1]
-        other = visitor.common(one, one)[0]
-        dtype = dtype if dtype is other else dtypes.promote(dtype, other)
-    return dtype, shape
+        shape, other = visitor.common(first, one).shape, visitor.common(one, one).dtype
+        like = Like(like.dtype if like.dtype is other else dtypes.promote(like.dtype, other), shape)
+    return like
 
 
 _ONE_TYPE = "a function that returns under a condition returns values of one type everywhere"
@@ -92,9 +101,9 @@ def likes_of(visitor: Visitor, values: list[Any]) -> tuple[Any, ...]:
     return [like_of(visitor, column) for column in zip(*rows)], isinstance(values[0], tuple)
 
 
-def variable_like(visitor: Visitor, like: tuple[Any, ...]) -> Any:
-    if isinstance(like[0], dict):
-        return Struct({name: variable_like(visitor, one) for name, one in like[0].items()}, like[1])
+def variable_like(visitor: Visitor, like: Like | StructLike) -> Any:
+    if isinstance(like, StructLike):
+        return Struct({name: variable_like(visitor, one) for name, one in like.members.items()}, like.methods)
     return visitor.zero_variable(like)
 
 

@@ -25,7 +25,7 @@ from costate.lang.trace.frame import Bound
 from costate.lang.trace.message import Text, formatted_by_percent
 from costate.lang.trace.places import Group, LocalArray, Place, Variable
 from costate.lang.trace.structs import element as struct_element
-from costate.lang.trace.variables import variable_for
+from costate.lang.trace.variables import Like, variable_for
 from costate.lang.trace.walker import Walker
 from costate.lang.values import arith, ops
 from costate.lang.values.describe import describe
@@ -283,8 +283,7 @@ class Expressions(Walker):
         return variable.get()
 
     def on_NamedExpr(self, node: ast.NamedExpr) -> Any:
-        statements, current, _ = self.frame.blocks[-1]
-        if not is_evaluated_once(statements[current], node):
+        if not is_evaluated_once(self.frame.blocks[-1].current, node):
             raise unsupported(node)
         name, value = node.target.id, self.value(node.value)
         if is_value(value) and not isinstance(self.frame.find(name), Place):
@@ -318,8 +317,8 @@ class Expressions(Walker):
         b.trace.end()
         return variable.get()
 
-    def common(self, a: Any, c: Any) -> tuple[Any, ...]:
-        """(type, shape) of both arms of a ternary."""
+    def common(self, a: Any, c: Any) -> Like:
+        """What fits both arms of a ternary."""
         for x in (a, c):
             if not is_value(x):
                 raise QuadrantsTypeError(f"{describe(x)} in `a if c else b` with a condition of "
@@ -328,10 +327,10 @@ class Expressions(Walker):
         if len(shapes) > 1:
             raise QuadrantsTypeError("the arms of `a if c else b` have different shapes")
         ta, tc = (x.dtype if isinstance(x, Matrix) else dtype_of(x) for x in (a, c))
-        return (ta if ta is tc else dtypes.promote(ta, tc)), (shapes.pop() if shapes else None)
+        return Like(ta if ta is tc else dtypes.promote(ta, tc), shapes.pop() if shapes else None)
 
-    def zero_variable(self, like: tuple[Any, ...]) -> Place:
-        dtype, shape = like
+    def zero_variable(self, like: Like) -> Place:
+        dtype, shape = like.dtype, like.shape
         if shape is None:
             return Variable(0, dtype)
         count = shape[0] * (shape[1] if len(shape) == 2 else 1)

@@ -6,6 +6,7 @@ import ast
 import builtins
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from costate.errors import QuadrantsNameError
@@ -36,6 +37,19 @@ class Given(Bound):
     """A template parameter of a `func` whose argument is a constant."""
 
 
+@dataclass(eq=False, repr=False)
+class Block:
+    """Statements that are traced: the position of the current one, and how many scopes surround them."""
+
+    statements: list[ast.stmt]
+    position: int
+    scopes: int
+
+    @property
+    def current(self) -> ast.stmt:
+        return self.statements[self.position]
+
+
 class Scope(dict[str, Any]):
     """Names, and how much control flow of run time surrounds them."""
 
@@ -55,7 +69,7 @@ class Frame:
         self.returned = False
         self.globals = function.__globals__
         self.closure = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
-        self.blocks: list[Any] = []           # [statements, the current one, how many scopes surround them]
+        self.blocks: list[Block] = []
         self._changes = source.changes
         self.loops: list[Any] = []            # "range", "loop", "static", "once": from the outermost to the innermost
         self.unrolled: list[Any] = []         # how much control flow of run time surrounds the "static" ones
@@ -88,10 +102,10 @@ class Frame:
 
     def will_change(self, name: str, is_static: bool = False) -> bool:
         """Whether what follows the current statement, in its scope, changes a name."""
-        for statements, current, depth in reversed(self.blocks):
-            if depth != len(self.scopes):
+        for block in reversed(self.blocks):
+            if block.scopes != len(self.scopes):
                 return False
-            if self.changed_in(name, statements[current + 1:], is_static):
+            if self.changed_in(name, block.statements[block.position + 1:], is_static):
                 return True
         return False
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from costate.errors import QuadrantsSyntaxError, QuadrantsTypeError
@@ -34,18 +35,26 @@ def _form_of(form: str | None, dtype: DataType) -> str:
     return f":{align}{found['flags'].replace('-', '')}{found['size']}{found['letter']}"
 
 
+@dataclass(eq=False, repr=False)
+class Printed:
+    """A value of the kernel in a text, and its format."""
+
+    handle: Any
+    form: str
+
+
 class Text:
     """A text and the values that stand in it."""
 
     def __init__(self) -> None:
-        self.parts: list[Any] = []    # texts, and pairs of a handle and a format
+        self.parts: list[Any] = []    # texts and `Printed`
 
     def add_text(self, text: Any) -> None:
         self.parts.append(str(text))
 
     def add(self, value: Any, form: str | None = None) -> None:
         if isinstance(value, Expr):
-            self.parts.append((value.handle, _form_of(form, value.dtype)))
+            self.parts.append(Printed(value.handle, _form_of(form, value.dtype)))
         elif isinstance(value, Text):
             self.parts += value.parts
         elif isinstance(value, Struct):
@@ -78,8 +87,8 @@ class Text:
             if len(values) == most:
                 yield text, values
                 text, values = "", []
-            text += "{" + part[1] + "}"
-            values.append(part[0])
+            text += "{" + part.form + "}"
+            values.append(part.handle)
         yield text, values
 
 

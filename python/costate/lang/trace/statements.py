@@ -20,7 +20,7 @@ from costate.lang.trace import calls
 from costate.lang.trace.arrays import TracedArray
 from costate.lang.trace.early import contains_return
 from costate.lang.trace.expressions import BINARY, Expressions, is_value
-from costate.lang.trace.frame import Bound, Given
+from costate.lang.trace.frame import Block, Bound, Given
 from costate.lang.trace.message import MOST_ASSERTED, Text
 from costate.lang.trace.places import Group, LocalArray, Place, Variable, is_shared
 from costate.lang.values import arith, linalg
@@ -31,15 +31,16 @@ from costate.lang.values.matrix import Matrix, unified
 
 ATOMIC = {ast.Add: "add", ast.Sub: "sub", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor"}
 
+
 class Statements(Expressions):
     """`block(statements)` traces statements one after the other."""
 
     def block(self, statements: list[Any]) -> None:
         frame = self.frame
-        block = [statements, 0, len(frame.scopes)]
+        block = Block(statements, 0, len(frame.scopes))
         frame.blocks.append(block)
         for position, statement in enumerate(statements):
-            block[1] = position
+            block.position = position
             self.statement(statement)
             if frame.returned or frame.jump:
                 break
@@ -265,7 +266,7 @@ class Statements(Expressions):
             self.block(node.body)
             return None
         if len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
-            self.frame.blocks.append([node.orelse, 0, len(self.frame.scopes)])
+            self.frame.blocks.append(Block(node.orelse, 0, len(self.frame.scopes)))
             branches.callback(self.frame.blocks.pop)
             self.at(node.orelse[0])
             return node.orelse[0]

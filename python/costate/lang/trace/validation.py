@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from costate import _core
 from costate.lang.base import dtypes, runtime
 from costate.lang.trace.arrays import TracedArray
+from costate.lang.trace.passed import Fixed
 
 if TYPE_CHECKING:
     from costate.lang.trace.arrays import Element
@@ -31,7 +32,7 @@ class Checker:
                 owner.checkbit = _core.Array(runtime.device(), dtypes.i32.core,
                                              [*owner.shape, *owner.element_shape])
             made = TracedArray(dtypes.i32, array.ndim, array.element_shape, array.extents)
-            self.builder.arguments.append(("array", owner.checkbit))
+            self.builder.arguments.append(Fixed(owner.checkbit))
             self.bits[id(array)] = made
         return self.bits[id(array)]
 

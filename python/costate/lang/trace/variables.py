@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +13,18 @@ from costate.lang.trace.places import Group, LocalArray, Variable
 from costate.lang.values.matrix import Matrix, unified
 
 if TYPE_CHECKING:
+    from costate.lang.base.dtypes import DataType
     from costate.lang.trace.places import Place
     from costate.lang.values.builder import Builder
     from costate.lang.values.expr import Expr
+
+
+@dataclass(eq=False, repr=False)
+class Like:
+    """What a variable holds: a number, or a vector or matrix of a shape."""
+
+    dtype: DataType
+    shape: tuple[int, ...] | None
 
 
 def variable_for(value: Any, owner: tuple[Any, ...] | None = None) -> Place:
