@@ -38,8 +38,9 @@ class SharedMemory:
         `dl_device=(1, 0)`, the host, give copies. BufferError for the memory of Vulkan, and where only a copy would do
         but `copy=False`."""
         wishes = {} if max_version is None else {"max_version": max_version}
-        elsewhere = dl_device is not None and tuple(map(int, dl_device)) != self.__dlpack_device__()
-        if elsewhere and tuple(map(int, dl_device)) != (_CPU, 0):
+        wanted = None if dl_device is None else tuple(map(int, dl_device))
+        elsewhere = wanted is not None and wanted != self.__dlpack_device__()
+        if elsewhere and wanted != (_CPU, 0):
             raise BufferError(f"{self.describe()} is on `{runtime.device().name}`; it goes to the host, and to no other device")
         if elsewhere and copy is False:
             raise BufferError(f"{self.describe()} is on `{runtime.device().name}`: without `copy=False` the host gets a copy")
@@ -74,7 +75,7 @@ class SharedMemory:
         if not runtime.shares_memory():
             raise AttributeError("__array_interface__: the memory is on the device")
         view = self._brought().numpy()
-        place = view.__array_interface__
+        place: dict[str, Any] = view.__array_interface__
         self._keep(place["data"][0], view)
         return place
 
