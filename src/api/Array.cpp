@@ -167,8 +167,7 @@ static runtime::Buffer partOf(const ArrayStorage &storage, const Box &elements,
   runtime::Buffer part{storage.buffer.address, 0};
   runtime::forEachRuns(
       elements, storage.extents, [&](const runtime::Runs &one) {
-        part.address +=
-            static_cast<size_t>(one.first) * sizeOf(storage.dtype);
+        part.address += static_cast<size_t>(one.first) * sizeOf(storage.dtype);
         part.bytes = bytes;
       });
   return part;

@@ -57,13 +57,13 @@ def test_many_elements_take_few_copies():
         for i in x:
             x[i] *= 2
 
-    def turn():
+    def use():
         for i in range(1000):
             x[i] = i
         double()
         return [x[i] for i in range(1000)]
 
-    values, down, up = moved(turn)
+    values, down, up = moved(use)
     assert values == [2.0 * i for i in range(1000)]
     assert down < 20 and up < 20
 
@@ -76,11 +76,11 @@ def test_reads_and_writes_see_each_other():
         for i in x:
             x[i] += 1
 
-    for turn in range(30):
-        x[turn] = x[turn + 1] + 3
-        if turn % 3 == 0:
+    for round in range(30):
+        x[round] = x[round + 1] + 3
+        if round % 3 == 0:
             add()
-        assert x[turn] == x.to_numpy()[turn]
+        assert x[round] == x.to_numpy()[round]
     assert np.isclose(x.to_numpy().sum(), sum(x[i] for i in range(50_000)))
 
 
