@@ -131,7 +131,8 @@ static std::string checkpointsText(const KernelCode &code) {
     if (line.staysWhole)
       text += "    " + placeText(line) +
               ": saves all iterations: on a GPU `checkpoints` holds for loops "
-              "without loops and branches in them\n";
+              "without loops and branches in them, and for those that stand in "
+              "no other loop of a work item\n";
     if (line.runsAgain)
       text +=
           "    " + placeText(line) + ": runs again from " +

@@ -62,6 +62,9 @@ struct Cuts {
   /// Also those whose iterations may save more or less than others: the reverse
   /// sweep may need more of the tape then than the forward sweep has.
   bool uneven = true;
+  /// Not those of a work item that stand in no other loop: its tape is in
+  /// tiles, which run them again.
+  bool tiles = false;
   /// Also others, where they would take more of the tape than `tape.budget`.
   bool byBudget = false;
 };

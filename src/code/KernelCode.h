@@ -167,14 +167,15 @@ struct Access {
 struct LineCost {
   std::string file;
   unsigned line = 0;
-  int64_t savedBits = 0;   ///< on a tape, each time the line is executed
-  int64_t computed = 0;    ///< values computed again in the reverse sweep
-  int64_t loaded = 0;      ///< values loaded again
-  bool condition = false;  ///< something saved says which branch was taken
-  bool tripCount = false;  ///< or the trip count of a loop
-  bool runsAgain = false;  ///< a loop that does, from checkpoints
-  bool staysWhole = false; ///< a loop with `checkpoints` that does not
-  int64_t checkpoints = 0; ///< of it, at most; 0: as the tape has room
+  int64_t savedBits = 0;    ///< on a tape, each time the line is executed
+  int64_t computed = 0;     ///< values computed again in the reverse sweep
+  int64_t loaded = 0;       ///< values loaded again
+  bool condition = false;   ///< something saved says which branch was taken
+  bool tripCount = false;   ///< or the trip count of a loop
+  bool runsAgain = false;   ///< a loop that does, from checkpoints
+  bool runsInTiles = false; ///< one that is not cut before it has a tape
+  bool staysWhole = false;  ///< a loop with `checkpoints` that does not
+  int64_t checkpoints = 0;  ///< of it, at most; 0: as the tape has room
   int64_t stateBytes = 0, iterationBytes = 0; ///< of one of them; of a record
   /// Lines up to the innermost loop that each of its iterations saves something
   /// of this line; -1: each work item does.

@@ -56,8 +56,21 @@ public:
       return;
     line->runsAgain = true;
     line->stateBytes = std::max(line->stateBytes, state);
-    if (auto most = loop->getAttrOfType<IntegerAttr>(ir::checkpointsAttr))
-      line->checkpoints = most.getInt();
+    line->checkpoints = std::max(line->checkpoints, checkpointsOf(loop));
+  }
+
+  /// One that tiles run again, and that is not cut before.
+  void addOfTiles(Operation *loop) {
+    runtime::LineCost *line = lineOf(loop->getLoc());
+    if (!line)
+      return;
+    int64_t bits = 0;
+    for (Value value : carriedBy(loop))
+      bits += value.getType().getIntOrFloatBitWidth();
+    line->runsAgain = line->runsInTiles = true;
+    line->checkpoints = std::max(line->checkpoints, checkpointsOf(loop));
+    line->stateBytes = std::max(line->stateBytes, (bits + 7) / 8);
+    line->iterationBytes = std::max(line->iterationBytes, bytesOf(loop));
   }
 
   /// One that was to run again, and does not.
@@ -93,6 +106,18 @@ private:
     int64_t above = line.line - place.getLine();
     line.loopAbove =
         line.loopAbove < 0 ? above : std::min(line.loopAbove, above);
+  }
+
+  /// 0: it does not say.
+  static int64_t checkpointsOf(Operation *loop) {
+    auto most = loop->getAttrOfType<IntegerAttr>(ir::checkpointsAttr);
+    return most ? most.getInt() : 0;
+  }
+
+  static ValueRange carriedBy(Operation *loop) {
+    if (auto counted = dyn_cast<scf::ForOp>(loop))
+      return counted.getInitArgs();
+    return cast<scf::WhileOp>(loop).getInits();
   }
 
   /// Of the records of one iteration, without those of loops in it that save
@@ -155,8 +180,10 @@ std::vector<runtime::LineCost> lineCosts(ir::KernelOp gradient) {
     costs.addOperation(op);
     if (op->hasAttr(ir::rerunAttr))
       costs.addLoop(op);
-    else if (op->hasAttr(ir::checkpointsAttr))
+    else if (op->hasAttr(ir::wholeAttr))
       costs.addWhole(op);
+    else if (op->hasAttr(ir::checkpointsAttr))
+      costs.addOfTiles(op);
     if (op->hasAttr(ir::restAttr))
       costs.addRest(op);
     if (auto push = dyn_cast<tape::PushOp>(op))

@@ -29,10 +29,10 @@ COSTATE_FIELDS(costate::runtime::gpu::DeviceFunction, symbol, measure, obstacle,
 template <> struct costate::cache::Fields<LineCost> {
   static auto of(auto &self) {
     auto &[file, line, savedBits, computed, loaded, condition, tripCount,
-           runsAgain, staysWhole, checkpoints, stateBytes, iterationBytes,
-           loopAbove] = self;
+           runsAgain, runsInTiles, staysWhole, checkpoints, stateBytes,
+           iterationBytes, loopAbove] = self;
     return std::tie(savedBits, computed, loaded, condition, tripCount,
-                    runsAgain, staysWhole, checkpoints, stateBytes,
+                    runsAgain, runsInTiles, staysWhole, checkpoints, stateBytes,
                     iterationBytes, loopAbove);
   }
 };

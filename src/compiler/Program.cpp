@@ -40,6 +40,9 @@ struct Derived {
   std::vector<runtime::Parameter> missing;
 };
 
+/// How loops of work items with `checkpoints` run again on a GPU.
+enum class Repeats { InTiles, Cut };
+
 class KernelProgram final : public SourceProgram {
 public:
   explicit KernelProgram(Options options)
@@ -110,9 +113,25 @@ public:
     }
   }
 
+  /// Loops that tiles were to run again are cut where the tape is in no tiles.
   Result<ObjectCode> buildNow(const Derivation &derivation) {
+    Result<ObjectCode> object = buildNow(derivation, Repeats::InTiles);
+    bool isRight = !object || !leavesWhole(object->code);
+    return isRight ? std::move(object) : buildNow(derivation, Repeats::Cut);
+  }
+
+  static bool leavesWhole(const runtime::KernelCode &code) {
+    return code.device &&
+           llvm::any_of(code.lines,
+                        [](const auto &line) { return line.runsInTiles; }) &&
+           llvm::any_of(code.device->functions, [](const auto &function) {
+             return !function.serial && !function.measure.empty();
+           });
+  }
+
+  Result<ObjectCode> buildNow(const Derivation &derivation, Repeats repeats) {
     DiagnosticText diagnostics(&context);
-    Result<Derived> derived = derive(derivation, diagnostics);
+    Result<Derived> derived = derive(derivation, diagnostics, repeats);
     if (!derived)
       return derived.error();
     ObjectCode object;
@@ -343,7 +362,8 @@ private:
   }
 
   Result<Derived> derive(const Derivation &derivation,
-                         DiagnosticText &diagnostics) {
+                         DiagnosticText &diagnostics,
+                         Repeats repeats = Repeats::Cut) {
     bool reverses = derivation.mode != Mode::Primal;
     Derived derived{
         (reverses && called ? called : module)->clone(), {}, {}, {}};
@@ -352,7 +372,9 @@ private:
     if (derivation.mode != Mode::Primal) {
       if (derivation.mode == Mode::Gradient)
         code = ErrorCode::CannotReplay;
-      if (Result<> done = takeGradient(derived, derivation, diagnostics); !done)
+      if (Result<> done =
+              takeGradient(derived, derivation, diagnostics, repeats);
+          !done)
         return done.error();
     }
     if (derivation.order > 0) {
@@ -386,15 +408,19 @@ private:
 
   /// The gradient, or what records the versions that it needs.
   Result<> takeGradient(Derived &derived, const Derivation &derivation,
-                        DiagnosticText &diagnostics) {
+                        DiagnosticText &diagnostics, Repeats repeats) {
     llvm::SmallVector<bool> flags = flagsOf(derivation);
     if (options.fastMath &&
         failed(autodiff::checkExactExtrema(derived.kernel, flags)))
       return Failure{ErrorCode::NotDifferentiable, diagnostics.take("")};
     autodiff::Refusal refusal;
+    bool isCpu = derivation.target == "cpu";
     auto gradient = autodiff::differentiateReverse(
         derived.kernel, flags, refusal, ownersFor(derivation.target),
-        {.uneven = derivation.target == "cpu", .byBudget = derivation.byBudget},
+        {.uneven = isCpu,
+         .tiles = !isCpu && derivation.mode == Mode::Gradient &&
+                  repeats == Repeats::InTiles,
+         .byBudget = derivation.byBudget},
         {.costs = sizing::Costs(targetOf(derivation))});
     if (succeeded(gradient) && derivation.mode == Mode::Recording) {
       gradient->kernel.erase();

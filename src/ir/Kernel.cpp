@@ -94,7 +94,8 @@ CostateDialect::verifyOperationAttribute(Operation *op,
   StringRef name = attribute.getName();
   if (name == checkpointsAttr)
     return verifyCheckpoints(op, attribute);
-  bool isOfLoops = name == rerunAttr || name == segmentAttr || name == restAttr;
+  bool isOfLoops = name == wholeAttr || name == rerunAttr ||
+                   name == segmentAttr || name == restAttr;
   if (isOfLoops && !isa<LoopLikeOpInterface>(op))
     return op->emitOpError("has `") << name << "`, but is no loop";
   if (name == replayedAttr || name == storedValueAttr)

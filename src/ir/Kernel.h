@@ -101,6 +101,8 @@ inline constexpr llvm::StringLiteral storedValueAttr = "costate.stored_value";
 /// On an `scf.for` or `scf.while` of the primal: from how many checkpoints its
 /// gradient runs it again, an i64 above 0.
 inline constexpr llvm::StringLiteral checkpointsAttr = "costate.checkpoints";
+/// On such a loop of a gradient: it saves all of its iterations all the same.
+inline constexpr llvm::StringLiteral wholeAttr = "costate.whole";
 /// On the loops of a gradient that such a loop has become. `rerun`: its
 /// iterations, segments of the loop, are run again from what they began with.
 /// `segment`: the loop over one segment, in it. `rest`: the loop behind it, of

@@ -536,11 +536,12 @@ def test_report_tells_which_loops_stay_whole():
     def run():
         for i in x:
             v = x[i]
-            ti.loop_config(checkpoints=3)
-            for t in range(20):
-                if v > 0.5:
-                    v = ti.sin(v)
-                v = v * v + 0.3
+            for s in range(2):
+                ti.loop_config(checkpoints=3)
+                for t in range(20):
+                    if v > 0.5:
+                        v = ti.sin(v)
+                    v = v * v + 0.3
             y[i] = v
 
     run.grad()

@@ -56,6 +56,14 @@ bool isEven(Operation *loop) {
   });
 }
 
+/// Whether a work item runs it once at most.
+bool isOutermost(Operation *loop) {
+  Operation *around = loop->getParentOp();
+  while (isa<scf::IfOp>(around))
+    around = around->getParentOp();
+  return isa<ir::RangeOp>(around);
+}
+
 /// With no more than `checkpoints`, of which `rest` has one. It is the longest
 /// part: the others find on the tape what it has left free. Parts of two
 /// iterations or more stay loops, whose sums are one sum.
@@ -111,8 +119,14 @@ LogicalResult cutLoops(ir::KernelOp kernel, TripCounts &tripCounts, Cuts cuts,
       loops.push_back({op, number.getInt()});
   });
   for (auto [loop, checkpoints] : loops) {
-    if (!cuts.uneven && !isEven(loop))
-      continue; // stays whole, and says so
+    std::optional<Obstacle> obstacle = obstacleOf(loop);
+    if (cuts.tiles && checkpoints > 1 && isOutermost(loop) &&
+        !(obstacle && isEven(loop)))
+      continue;
+    if (!cuts.uneven && !isEven(loop)) {
+      loop->setAttr(ir::wholeAttr, UnitAttr::get(loop->getContext()));
+      continue;
+    }
     loop->removeAttr(ir::checkpointsAttr);
     if (checkpoints > 1 && failed(cut(loop, checkpoints, tripCounts)))
       return failure();

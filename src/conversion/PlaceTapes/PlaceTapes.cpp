@@ -111,6 +111,22 @@ bool isKnown(ir::RangeOp range, const TapeShape &shape) {
   });
 }
 
+/// Of `rows`, those for the checkpoints that the user has asked for, and `few`
+/// at least.
+Value leastFor(RowBuilder &b, const LoopState &state, Value iterations,
+               int64_t unit, Value rows, Value few) {
+  int64_t checkpoints = state.checkpoints();
+  if (!checkpoints)
+    return rows;
+  Value padded = arith::AddIOp::create(b, iterations, b.i64(checkpoints - 1));
+  Value length = arith::DivUIOp::create(b, padded, b.i64(checkpoints));
+  Value wanted = arith::MulIOp::create(b, length, b.i64(unit));
+  Value states = b.i64(checkpoints * state.checkpointRows());
+  wanted = arith::AddIOp::create(b, wanted, states);
+  wanted = arith::MaxUIOp::create(b, wanted, few);
+  return arith::MinUIOp::create(b, rows, wanted);
+}
+
 /// Says what the host knows of the need.
 void expect(ir::RangeOp range, const TapeShape &shape) {
   RowBuilder b(range.getLoc(), range);
@@ -122,13 +138,15 @@ void expect(ir::RangeOp range, const TapeShape &shape) {
         b, arith::MaxSIOp::create(b, iterations, b.i64(0)),
         b.i64(sizing::mostRows));
     Value rows = arith::MulIOp::create(b, iterations, b.i64(unit));
+    LoopState state(shape, op);
     Value few = tape::MinRowsOp::create(
         b, b.getI32Type(),
         arith::TruncIOp::create(b, b.getI32Type(), iterations), b.i32(unit),
-        b.i32(LoopState(shape, op).checkpointRows()));
+        b.i32(state.checkpointRows()));
     few = arith::ExtUIOp::create(b, b.getI64Type(), few);
-    need = arith::AddIOp::create(b, need, rows);
     few = arith::MinUIOp::create(b, few, rows);
+    rows = leastFor(b, state, iterations, unit, rows, few);
+    need = arith::AddIOp::create(b, need, rows);
     minRows = arith::AddIOp::create(b, minRows, few);
   }
   tape::ExpectOp::create(b, need, minRows);

@@ -214,6 +214,11 @@ LoopState::recorded(const TapeShape &shape) const {
   return fields;
 }
 
+int64_t LoopState::checkpoints() const {
+  auto number = loop->getAttrOfType<IntegerAttr>(ir::checkpointsAttr);
+  return number ? std::min(number.getInt(), sizing::mostRows) : 0;
+}
+
 int64_t LoopState::checkpointRows() const {
   return sizing::RowLayout(checkpoint()).rows;
 }

@@ -45,6 +45,9 @@ public:
   std::optional<llvm::SmallVector<RecordField>>
   recorded(const TapeShape &shape) const;
 
+  /// From how many checkpoints the user wants it to run again; 0: nobody asks.
+  int64_t checkpoints() const;
+
   /// Whether the rows of its iterations are known without computing much.
   bool isSized() const { return sized; }
 
