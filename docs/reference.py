@@ -87,8 +87,15 @@ def prose(line):
                    for i, part in enumerate(code))
 
 
+def without_any(app, what, name, thing, options, signature, returned):
+    """`Any` says nothing to a reader."""
+    kept = signature and re.sub(r": (~?typing\.)?Any\b(?! \|)", "", signature)
+    return kept, None if returned and returned.endswith("Any") else returned
+
+
 def setup(app):
     app.add_directive("python-module", PythonModule)
     app.add_directive("cpp-headers", CppHeaders)
     app.connect("autodoc-process-docstring", as_plain_text)
+    app.connect("autodoc-process-signature", without_any)
     return {"parallel_read_safe": True}

@@ -9,11 +9,11 @@
     def energy() -> None: ...
 """
 
-from __future__ import annotations
+from __future__ import annotations as _annotations
 
 import importlib as _importlib
 import os as _os
-from typing import Any
+from typing import Any as _Any
 
 import numpy as _np
 
@@ -81,18 +81,18 @@ x86_64 = x64
 aliases.install()
 
 
-def rgb_to_hex(c: Any) -> Any:
+def rgb_to_hex(c: _Any) -> _Any:
     """0xRRGGBB of three numbers between 0 and 1, or arrays of them."""
     r, g, b = (_np.clip(_np.asarray(v) * 255, 0, 255).astype(int) for v in c)
     return (r << 16) + (g << 8) + b
 
 
-def hex_to_rgb(color: Any) -> Any:
+def hex_to_rgb(color: _Any) -> _Any:
     """Three numbers between 0 and 1 of 0xRRGGBB."""
     return ((color >> 16) & 255) / 255, ((color >> 8) & 255) / 255, (color & 255) / 255
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _Any:
     if name == "torch_function":  # imports PyTorch
         from costate.interop.torch import torch_function
         return torch_function

@@ -5,9 +5,9 @@ users of Quadrants and Taichi catch. The classes of the library derive from
 those, so that both spellings catch the same errors.
 """
 
-from __future__ import annotations
+from __future__ import annotations as _annotations
 
-from typing import Any
+from typing import Any as _Any
 
 from costate import _core
 
@@ -21,7 +21,7 @@ class CompilationError(Error):
 class QuadrantsSyntaxError(CompilationError, SyntaxError):
     """A construct of Python that kernels do not have."""
 
-    def __init__(self, *args: Any) -> None:
+    def __init__(self, *args: _Any) -> None:
         super().__init__(*args)
         self.msg = str(args[0]) if args else ""   # what a traceback shows
 

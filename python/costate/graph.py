@@ -1,9 +1,9 @@
 """`ti.graph`: launches that are put together first and run later, with arguments by name."""
 
-from __future__ import annotations
+from __future__ import annotations as _annotations
 
 from enum import Enum
-from typing import Any
+from typing import Any as _Any
 
 from costate.absent import message
 from costate.errors import QuadrantsRuntimeError
@@ -23,8 +23,8 @@ class ArgKind(Enum):
 class Arg:
     """An argument of a graph; `Graph.run` gives its value."""
 
-    def __init__(self, tag: Any, name: Any, dtype: Any = None, ndim: Any = 0, field_dim: Any = None, element_shape: Any = (),
-                 shape: Any = (), channel_format: Any = None, num_channels: Any = None) -> None:
+    def __init__(self, tag: _Any, name: _Any, dtype: _Any = None, ndim: _Any = 0, field_dim: _Any = None, element_shape: _Any = (),
+                 shape: _Any = (), channel_format: _Any = None, num_channels: _Any = None) -> None:
         if tag in (ArgKind.TEXTURE, ArgKind.RWTEXTURE):
             raise QuadrantsRuntimeError(f"`{name}` is a texture, which kernels do not have; pass an "
                                         "ndarray")
@@ -35,13 +35,13 @@ class Sequential:
     """Launches one after the other."""
 
     def __init__(self) -> None:
-        self.nodes: list[Any] = []
+        self.nodes: list[_Any] = []
 
-    def dispatch(self, kernel: Any, *args: Any) -> None:
+    def dispatch(self, kernel: _Any, *args: _Any) -> None:
         """Adds a launch; its arguments are `Arg`s, or lists of them for vectors."""
         self.nodes.append((kernel, args))
 
-    def append(self, node: Any) -> None:
+    def append(self, node: _Any) -> None:
         """Adds a sequence."""
         self.nodes.extend(node.nodes)
 
@@ -49,26 +49,26 @@ class Sequential:
 class GraphBuilder(Sequential):
     """`dispatch(kernel, *args)` for each launch, then `compile()`."""
 
-    def create_sequential(self) -> Any:
+    def create_sequential(self) -> _Any:
         return Sequential()
 
-    def compile(self) -> Any:
+    def compile(self) -> _Any:
         return Graph(list(self.nodes))
 
 
 class Graph:
     """The launches of a builder."""
 
-    def __init__(self, nodes: Any) -> None:
+    def __init__(self, nodes: _Any) -> None:
         self.nodes = nodes
 
-    def run(self, args: Any) -> None:
+    def run(self, args: _Any) -> None:
         """Launches all, with the arguments in a dictionary by their names."""
         for kernel, given in self.nodes:
             kernel(*[_value(one, args) for one in given])
 
 
-def _value(arg: Any, args: Any) -> Any:
+def _value(arg: _Any, args: _Any) -> _Any:
     if isinstance(arg, (list, tuple)):
         return [_value(one, args) for one in arg]
     if not isinstance(arg, Arg):

@@ -1,8 +1,8 @@
 """`ti.profiler`, whose names are here; no times are kept."""
 
-from __future__ import annotations
+from __future__ import annotations as _annotations
 
-from typing import Any
+from typing import Any as _Any
 
 from costate.absent import message
 
@@ -12,7 +12,7 @@ def _note() -> None:
           "`sync()`; `kernel.report(...)` says what a gradient computes and saves")
 
 
-def print_kernel_profiler_info(mode: Any = "count") -> None:
+def print_kernel_profiler_info(mode: _Any = "count") -> None:
     """Says how to measure instead."""
     _note()
 
@@ -27,7 +27,7 @@ def print_memory_profiler_info() -> None:
     _note()
 
 
-def _nothing(*_: Any, **__: Any) -> None:
+def _nothing(*_: _Any, **__: _Any) -> None:
     """Accepted; has no effect."""
 
 
@@ -35,7 +35,7 @@ clear_kernel_profiler_info = clear_scoped_profiler_info = _nothing
 set_kernel_profiler_toolkit = set_kernel_profiler_metrics = _nothing
 
 
-def _refuse(*_: Any, **__: Any) -> None:
+def _refuse(*_: _Any, **__: _Any) -> None:
     raise RuntimeError("Costate keeps no times of kernels: measure with time.perf_counter() around "
                        "launches and `sync()`")
 
@@ -43,5 +43,5 @@ def _refuse(*_: Any, **__: Any) -> None:
 query_kernel_profiler_info = get_kernel_profiler_total_time = _refuse
 
 
-def __getattr__(name: Any) -> None:
+def __getattr__(name: _Any) -> None:
     raise AttributeError(message("costate.profiler", name))

@@ -1,9 +1,9 @@
 """Functions and vector types by the names of GLSL: `ti.math`."""
 
-from __future__ import annotations
+from __future__ import annotations as _annotations
 
 import math as _math
-from typing import TYPE_CHECKING, Any
+from typing import Any as _Any
 
 from costate.lang.data.annotations import DefaultCompound as _Default
 from costate.lang.values import arith as _arith
@@ -12,18 +12,15 @@ from costate.lang.values.matrix import Matrix as _Matrix
 from costate.lang.values.ops import (abs, acos, asin, atan2, ceil, clz, exp2, ffs, floor, inv, isfinite, isinf,  # noqa: F401
                                      isnan, log2, max, min, popcnt, pow, round, sgn, sqrt, tan, tanh, trunc)
 
-if TYPE_CHECKING:
-    from costate.lang.values.matrix import Matrix
-
 pi = _math.pi
 e = _math.e
 inf = _math.inf
 nan = _math.nan
 sign = sgn
-cos: Any
-exp: Any
-log: Any
-sin: Any
+cos: _Any
+exp: _Any
+log: _Any
+sin: _Any
 cos, exp, log, sin = (_ops.FUNCTIONS[_name] for _name in ("cos", "exp", "log", "sin"))
 
 vec2, vec3, vec4 = (_Default((n,), "f") for n in (2, 3, 4))
@@ -34,83 +31,83 @@ mat2, mat3, mat4 = (_Default((n, n), "f") for n in (2, 3, 4))
 _add, _sub, _mul, _div = _ops.add, _ops.sub, _ops.mul, _ops.div
 
 
-def clamp(x: Any, xmin: Any, xmax: Any) -> Any:
+def clamp(x: _Any, xmin: _Any, xmax: _Any) -> _Any:
     """x between xmin and xmax, by component; at the bounds the derivative is that of x."""
     return _ops.clamp(x, xmin, xmax)
 
 
-def mix(x: Any, y: Any, a: Any) -> Any:
+def mix(x: _Any, y: _Any, a: _Any) -> _Any:
     """x * (1 - a) + y * a"""
     return _add(_mul(x, _sub(1.0, a)), _mul(y, a))
 
 
-def fract(x: Any) -> Any:
+def fract(x: _Any) -> _Any:
     """x - floor(x)"""
     return _sub(x, floor(x))
 
 
-def mod(x: Any, y: Any) -> Any:
+def mod(x: _Any, y: _Any) -> _Any:
     """x - y * floor(x / y)"""
     return _ops.mod(x, y)
 
 
-def step(edge: Any, x: Any) -> Any:
+def step(edge: _Any, x: _Any) -> _Any:
     """0.0 where x is below the edge, else 1.0."""
     return _ops.cast(_ops.cmp_ge(x, edge), float)
 
 
-def smoothstep(edge0: Any, edge1: Any, x: Any) -> Any:
+def smoothstep(edge0: _Any, edge1: _Any, x: _Any) -> _Any:
     """From 0 to 1 along 3 t^2 - 2 t^3 between the edges."""
     t = clamp(_div(_sub(x, edge0), _sub(edge1, edge0)), 0.0, 1.0)
     return _mul(_mul(t, t), _sub(3.0, _mul(2.0, t)))
 
 
-def degrees(x: Any) -> Any:
+def degrees(x: _Any) -> _Any:
     """Radians to degrees."""
     return _mul(x, 180.0 / pi)
 
 
-def radians(x: Any) -> Any:
+def radians(x: _Any) -> _Any:
     """Degrees to radians."""
     return _mul(x, pi / 180.0)
 
 
-def _vector(x: Matrix) -> Matrix:
+def _vector(x: _Matrix) -> _Matrix:
     return x if isinstance(x, _Matrix) else _Matrix(x)
 
 
-def dot(x: Any, y: Any) -> Any:
+def dot(x: _Any, y: _Any) -> _Any:
     """The inner product."""
     return _vector(x).dot(y)
 
 
-def cross(x: Any, y: Any) -> Any:
+def cross(x: _Any, y: _Any) -> _Any:
     """The cross product."""
     return _vector(x).cross(y)
 
 
-def length(x: Any) -> Any:
+def length(x: _Any) -> _Any:
     """The length of a vector."""
     return _vector(x).norm()
 
 
-def distance(x: Any, y: Any) -> Any:
+def distance(x: _Any, y: _Any) -> _Any:
     """The distance of two points, or numbers."""
     d = _sub(x, y)
     return d.norm() if isinstance(d, _Matrix) else abs(d)
 
 
-def normalize(v: Any) -> Any:
+def normalize(v: _Any) -> _Any:
     """The vector of length 1 in this direction."""
     return _vector(v).normalized()
 
 
-def reflect(x: Any, n: Any) -> Any:
+def reflect(x: _Any, n: _Any) -> _Any:
     """x reflected at the plane with the normal n."""
     return _sub(x, _mul(_mul(2.0, dot(x, n)), n))
 
 
-def refract(x: Any, n: Any, eta: Any) -> Any:
+def refract(x: _Any, n: _Any, eta: _Any) -> _Any:
     """x refracted at the plane with the normal n; 0 where it is reflected."""
     dxn = dot(x, n)
     k = _sub(1.0, _mul(_mul(eta, eta), _sub(1.0, _mul(dxn, dxn))))
@@ -119,76 +116,76 @@ def refract(x: Any, n: Any, eta: Any) -> Any:
     return _mul(_ops.select(_arith.lt(k, 0.0), 0.0, 1.0), bent)
 
 
-def determinant(m: Any) -> Any:
+def determinant(m: _Any) -> _Any:
     """The determinant."""
     return m.determinant()
 
 
-def inverse(m: Any) -> Any:
+def inverse(m: _Any) -> _Any:
     """The inverse."""
     return m.inverse()
 
 
-def log10(x: Any) -> Any:
+def log10(x: _Any) -> _Any:
     """The logarithm to base 10."""
     return _ops.log10(x)
 
 
-def cmul(x: Any, y: Any) -> Any:
+def cmul(x: _Any, y: _Any) -> _Any:
     """The product of complex numbers."""
     return _Matrix([_arith.sub(_arith.mul(x[0], y[0]), _arith.mul(x[1], y[1])),
                     _arith.add(_arith.mul(x[0], y[1]), _arith.mul(x[1], y[0]))])
 
 
-def cconj(z: Any) -> Any:
+def cconj(z: _Any) -> _Any:
     """The conjugate of a complex number."""
     return _Matrix([z[0], _arith.neg(z[1])])
 
 
-def cdiv(x: Any, y: Any) -> Any:
+def cdiv(x: _Any, y: _Any) -> _Any:
     """The quotient of complex numbers."""
     return _div(cmul(x, cconj(y)), y.norm_sqr())
 
 
-def cexp(z: Any) -> Any:
+def cexp(z: _Any) -> _Any:
     """e to the power of a complex number."""
     r = exp(z[0])
     return _Matrix([_arith.mul(r, cos(z[1])), _arith.mul(r, sin(z[1]))])
 
 
-def clog(z: Any) -> Any:
+def clog(z: _Any) -> _Any:
     """The logarithm of a complex number."""
     return _Matrix([log(z.norm()), atan2(z[1], z[0])])
 
 
-def csqrt(z: Any) -> Any:
+def csqrt(z: _Any) -> _Any:
     """The root of a complex number."""
     r, a = sqrt(z.norm()), _arith.mul(0.5, atan2(z[1], z[0]))
     return _Matrix([_arith.mul(r, cos(a)), _arith.mul(r, sin(a))])
 
 
-def cpow(z: Any, n: Any) -> Any:
+def cpow(z: _Any, n: _Any) -> _Any:
     """A complex number to a real power."""
     r, a = pow(z.norm(), n), _arith.mul(atan2(z[1], z[0]), n)
     return _Matrix([_arith.mul(r, cos(a)), _arith.mul(r, sin(a))])
 
 
-def cinv(z: Any) -> Any:
+def cinv(z: _Any) -> _Any:
     """1 / z of a complex number."""
     return _div(cconj(z), z.norm_sqr())
 
 
-def vdir(ang: Any) -> Any:
+def vdir(ang: _Any) -> _Any:
     """The unit vector (cos, sin) of an angle."""
     return _Matrix([cos(ang), sin(ang)])
 
 
-def eye(n: Any) -> Any:
+def eye(n: _Any) -> _Any:
     """The identity matrix."""
     return _Matrix.identity(float, n)
 
 
-def rotation2d(angle: Any) -> Any:
+def rotation2d(angle: _Any) -> _Any:
     """The rotation of the plane by an angle."""
     c, s = cos(angle), sin(angle)
     return _Matrix([[c, _arith.neg(s)], [s, c]])
@@ -197,32 +194,32 @@ def rotation2d(angle: Any) -> Any:
 rot2 = rotation2d
 
 
-def _homogeneous(rows: Any) -> Any:
+def _homogeneous(rows: _Any) -> _Any:
     return _Matrix(rows)
 
 
-def translate(dx: Any, dy: Any, dz: Any) -> Any:
+def translate(dx: _Any, dy: _Any, dz: _Any) -> _Any:
     """The translation of homogeneous coordinates."""
     return _homogeneous([[1.0, 0.0, 0.0, dx], [0.0, 1.0, 0.0, dy], [0.0, 0.0, 1.0, dz],
                          [0.0, 0.0, 0.0, 1.0]])
 
 
-def scale(sx: Any, sy: Any, sz: Any) -> Any:
+def scale(sx: _Any, sy: _Any, sz: _Any) -> _Any:
     """The scaling of homogeneous coordinates."""
     return _homogeneous([[sx, 0.0, 0.0, 0.0], [0.0, sy, 0.0, 0.0], [0.0, 0.0, sz, 0.0],
                          [0.0, 0.0, 0.0, 1.0]])
 
 
-def rot_by_axis(axis: Any, angle: Any) -> Any:
+def rot_by_axis(axis: _Any, angle: _Any) -> _Any:
     """The rotation by an angle about an axis, of homogeneous coordinates."""
     c, s = cos(angle), sin(angle)
     t = _arith.sub(1.0, c)
     x, y, z = (normalize(axis))
     m, a = _arith.mul, _arith.add
 
-    def entry(p: Any, q: Any, more: Any) -> Any:
+    def entry(p: _Any, q: _Any, more: _Any) -> _Any:
         return a(m(m(t, p), q), more)
-    def minus(v: Any) -> Any:
+    def minus(v: _Any) -> _Any:
         return _arith.neg(v)
     return _homogeneous([
         [entry(x, x, c), entry(x, y, m(s, z)), entry(x, z, minus(m(s, y))), 0.0],
@@ -231,7 +228,7 @@ def rot_by_axis(axis: Any, angle: Any) -> Any:
         [0.0, 0.0, 0.0, 1.0]])
 
 
-def rotation3d(ang_x: Any, ang_y: Any, ang_z: Any) -> Any:
+def rotation3d(ang_x: _Any, ang_y: _Any, ang_z: _Any) -> _Any:
     """The rotation by three angles, of homogeneous coordinates."""
     return rot_yaw_pitch_roll(ang_z, ang_x, ang_y)
 
@@ -239,7 +236,7 @@ def rotation3d(ang_x: Any, ang_y: Any, ang_z: Any) -> Any:
 rot3 = rotation3d
 
 
-def rot_yaw_pitch_roll(yaw: Any, pitch: Any, roll: Any) -> Any:
+def rot_yaw_pitch_roll(yaw: _Any, pitch: _Any, roll: _Any) -> _Any:
     """The rotation by yaw, pitch and roll, of homogeneous coordinates."""
     ch, sh = cos(yaw), sin(yaw)
     cp, sp = cos(pitch), sin(pitch)

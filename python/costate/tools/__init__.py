@@ -1,6 +1,6 @@
 """Pictures, PLY files and videos of fields, by the names of `ti.tools`."""
 
-from __future__ import annotations
+from __future__ import annotations as _annotations
 
 from costate.absent import message
 from costate.tools.image import imread, imresize, imshow, imwrite

@@ -1,8 +1,8 @@
 """Types of parameters, members and elements."""
 
-from __future__ import annotations
+from __future__ import annotations as _annotations
 
-from typing import Any
+from typing import Any as _Any
 
 from costate.absent import message
 from costate.lang.data.annotations import (CompoundType, NDArray, NdarrayType, matrix, ndarray, sparse_matrix_builder,
@@ -14,24 +14,26 @@ from costate.lang.base.dtypes import integer_types as integral_types  # noqa: F4
 from costate.types import enums  # noqa: F401
 
 Template = template
+for _name in ("Any", "Hook", "convert"):   # of that module, and no types
+    globals().pop(_name, None)
 
 
-def is_integral(dtype: Any) -> Any:
+def is_integral(dtype: _Any) -> _Any:
     """Whether a type is one of integers."""
     return dtype is int or getattr(dtype, "is_int", False) or getattr(dtype, "is_bool", False)
 
 
-def is_real(dtype: Any) -> Any:
+def is_real(dtype: _Any) -> _Any:
     """Whether a type is one of floats."""
     return dtype is float or getattr(dtype, "is_float", False)
 
 
-def is_signed(dtype: Any) -> Any:
+def is_signed(dtype: _Any) -> _Any:
     """Whether an integer type has negative numbers."""
     return dtype is int or getattr(dtype, "kind", "") == "i"
 
 
-def is_tensor(dtype: Any) -> bool:  # type: ignore[no-redef]
+def is_tensor(dtype: _Any) -> bool:  # type: ignore[no-redef]
     """Whether a type is one of vectors or matrices."""
     return isinstance(dtype, CompoundType)
 
