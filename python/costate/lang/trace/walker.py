@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 
 class Walker:
-    """Traces one function; expressions, statements and loops are classes above this one, which they call through it."""
+    """Traces one function. `Expressions`, `Statements` and `Loops` derive from this, one from the other; what one calls of those
+    after it is declared here."""
 
     builder: Builder
     frame: Frame

@@ -108,7 +108,7 @@ def index_handle(x: Any) -> Any:
     """The handle of an index, 64 bits."""
     if isinstance(x, Expr):
         if not (x.dtype.is_int or x.dtype.is_bool):
-                raise QuadrantsTypeError(f"an index is {x.dtype}; indices are integers: use `int(x)` "
+            raise QuadrantsTypeError(f"an index is {x.dtype}; indices are integers: use `int(x)` "
                                      "or `ti.cast(x, ti.i32)`")
         return x.wide if x.wide is not None else x.as_type(dtypes.i64)
     if isinstance(x, (float, np.floating)) or not is_number(x):
