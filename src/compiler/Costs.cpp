@@ -3,6 +3,7 @@
 #include "compiler/Facts.h"
 #include "ir/Source.h"
 #include "ir/Tape.h"
+#include "sizing/Narrow.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
@@ -34,7 +35,7 @@ public:
       runtime::LineCost *line = lineOf(placeOf(value));
       if (!line)
         continue;
-      line->savedBits += value.getType().getIntOrFloatBitWidth();
+      line->savedBits += sizing::storedType(value).getIntOrFloatBitWidth();
       line->condition |= pop && steersBranch(pop.getValues()[k]);
       line->tripCount |= pop && countsIterations(pop.getValues()[k]);
       noteLoop(*line, push);

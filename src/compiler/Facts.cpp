@@ -123,7 +123,7 @@ std::vector<runtime::Access> accessesOf(ir::KernelOp primal,
 static constexpr uint64_t smallTape = 4096;
 
 int64_t recordBytes(tape::PushOp push) {
-  return sizing::RecordLayout(push.getValues().getTypes()).size();
+  return sizing::recordBytes(push.getValues());
 }
 
 /// The most iterations that `loop` makes, if that is known.

@@ -81,6 +81,7 @@ void addHostPasses(OpPassManager &passes, const Options &options) {
     passes.addNestedPass<ir::KernelOp>(conversion::createSumInRanges());
     passes.addNestedPass<ir::KernelOp>(conversion::createSkipZeroAdjoints());
   }
+  passes.addNestedPass<ir::KernelOp>(conversion::createPackRecords());
   passes.addPass(conversion::createOutlineRanges(
       {.debug = options.debug || options.findNan}));
   passes.addPass(
@@ -103,6 +104,7 @@ void addDevicePasses(OpPassManager &passes, const Options &options,
   passes.addNestedPass<ir::KernelOp>(conversion::createSplitSerial());
   if (options.findNan)
     passes.addNestedPass<ir::KernelOp>(conversion::createFindNan());
+  passes.addNestedPass<ir::KernelOp>(conversion::createPackRecords());
   // Whoever looks for errors waits for them anyway.
   if (!options.debug && !options.findNan) {
     addReductionPasses(passes);

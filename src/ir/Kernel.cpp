@@ -246,6 +246,23 @@ LogicalResult KernelOp::verify() {
   return success();
 }
 
+/// Whether `value` is what a number becomes on a tape, or the half float on the
+/// way to its bits or back.
+static bool isPacked(Value value) {
+  auto becomes = [&]<class Next>() {
+    return !value.use_empty() &&
+           llvm::all_of(value.getUsers(), llvm::IsaPred<Next>);
+  };
+  Type type = value.getType();
+  if (!type.isF16())
+    return type.isInteger(8) || type.isInteger(16);
+  Operation *op = value.getDefiningOp();
+  if (isa_and_nonnull<arith::TruncFOp>(op))
+    return becomes.operator()<arith::BitcastOp>();
+  return isa_and_nonnull<arith::BitcastOp>(op) &&
+         becomes.operator()<arith::ExtFOp>();
+}
+
 /// Why `value` cannot stand inside a kernel; empty if it can.
 static StringRef refusalOf(Value value) {
   Type type = value.getType();
@@ -258,7 +275,7 @@ static StringRef refusalOf(Value value) {
   bool counts =
       op ? isa<arith::ConstantOp, arith::IndexCastOp>(op)
          : isa<LoopLikeOpInterface>(value.getParentBlock()->getParentOp());
-  if (type.isIndex() ? counts : isScalar(type))
+  if (type.isIndex() ? counts : isScalar(type) || isPacked(value))
     return "";
   return "is no scalar of a kernel: i1, i32, i64, f32 or f64";
 }

@@ -12,7 +12,9 @@ def Tape_Dialect : Dialect {
     One tape belongs to each work item of a range, and one to the serial code of
     a launch; which of the two is meant follows from where an op stands. A tape
     is last in, first out. A record holds the values that one execution of a
-    nested region saves; its bools are packed into bits.
+    nested region saves; its bools are packed into bits. Narrow numbers, and
+    integers that have a small bound, become integers of 8, 16 or 32 bits after
+    all differentiation (`pack-records`).
 
     Loops with records are *pairs*: the number in `tape.pair` says which loop
     of the reverse sweep undoes which one of the forward sweep.
@@ -34,8 +36,8 @@ class Tape_Op<string mnemonic, list<Trait> traits = []>
     : Op<Tape_Dialect, mnemonic, traits>;
 
 def Tape_Memory : Resource<"::costate::tape::Memory">;
-def Tape_Value : AnyTypeOf<[I1, I32, I64, F32, F64,
-                            VectorOfRankAndType<[1], [I1, I32, I64, F32, F64]>],
+def Tape_Value : AnyTypeOf<[I1, I8, I16, I32, I64, F32, F64,
+                            VectorOfRankAndType<[1], [I1, I8, I16, I32, I64, F32, F64]>],
                            "a scalar of a kernel">;
 
 def Tape_PushOp : Tape_Op<"push", [MemoryEffects<[MemWrite<Tape_Memory>]>]> {
@@ -185,7 +187,7 @@ def Tape_WarpMaxOp : Tape_Op<"warp_max", [MemoryEffects<[MemRead<Tape_Warp>, Mem
 def Tape_WriteOp : Tape_Op<"write", [MemoryEffects<[MemWrite<Tape_Memory>]>]> {
   let summary = "what this lane keeps in some rows";
   let description = [{
-    Values of 8 bytes take two rows, of 4 bytes one; 32 bools share one.
+    Values of 8 bytes take two rows, of 4 bytes one; smaller ones share words.
 
     ```mlir
     tape.write %x, %taken at %row : f64, i1   // rows %row to %row + 2

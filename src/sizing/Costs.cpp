@@ -24,8 +24,8 @@ constexpr Costs::Table cpu = {.arithmetic = 1,
                               .philox = 60,
                               .load = 1,
                               .call = 0,
-                              .value = 6,
-                              .word = 6};
+                              .value = 8,
+                              .word = 2};
 
 /// Functions: those of compiler/DeviceMaths.c and of libclc.
 constexpr Costs::Table gpu = {.arithmetic = 1,

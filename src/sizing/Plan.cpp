@@ -2,6 +2,7 @@
 
 #include "ir/Tape.h"
 #include "sizing/MinimalCut.h"
+#include "sizing/Narrow.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
@@ -51,7 +52,7 @@ private:
     Node from = tape::isRecomputable(value)
                     ? operationNode(value.getDefiningOp(), times)
                     : MinimalCut::source;
-    double price = static_cast<double>(costs.ofSaving(value.getType()));
+    double price = static_cast<double>(costs.ofSaving(storedType(value)));
     cut.addEdge(from, node, times * price);
     return node;
   }

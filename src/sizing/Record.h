@@ -1,6 +1,8 @@
 #pragma once
 /// The layout of one record of a tape.
 
+#include "sizing/Narrow.h"
+
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/TypeRange.h"
 
@@ -25,7 +27,7 @@ struct RecordLayout {
         field = {false, firstBit, bytesOf(lanes)};
         firstBit += field.size;
       }
-    for (int64_t size : {8, 4})
+    for (int64_t size : {8, 4, 2, 1})
       for (auto [type, field] : llvm::zip(types, fields))
         if (hasWidth(type, 8 * size)) {
           field = {false, firstBit, size};
@@ -54,5 +56,10 @@ struct RecordLayout {
   int64_t bitBytes = 0;
   int64_t bitStep; ///< bytes from one byte of bools to the next
 };
+
+/// What the record of `values` takes.
+inline int64_t recordBytes(mlir::ValueRange values) {
+  return RecordLayout(storedTypes(values)).size();
+}
 
 } // namespace costate::sizing

@@ -34,7 +34,7 @@ TESTS = {"language": "RandomKernel.AgreeForLonger",
          "recordings": "RandomRecordings.EqualThemForLonger",
          "lanes": "Lanes.*",
          "tests": "Nvidia.*:*GpuSort*:GpuTapes.*:*HostCopiesOf*:RowPrefetch.*:Guards.*"
-                 ":Plans.*:MinimalCut.*:CostTable.*"}
+                 ":Plans.*:MinimalCut.*:CostTable.*:PackedRecords.*"}
 
 
 def listed():

@@ -279,7 +279,7 @@ public:
 
 private:
   void add(tape::PushOp push) {
-    int64_t bytes = sizing::RecordLayout(push.getValues().getTypes()).size();
+    int64_t bytes = sizing::recordBytes(push.getValues());
     Operation *loop = push->getParentOp();
     for (; loop && !isa<ir::KernelOp>(loop) && !loop->hasAttr(loopAttr);
          loop = loop->getParentOp())

@@ -214,7 +214,7 @@ public:
               ? LLVM::LoadOp::create(
                     b, type, address(op.getRow(), field.row, bytesOf(type)))
                     .getResult()
-              : bit(words[field.row - layout.firstBits], field.bit);
+              : part(words[field.row - layout.firstBits], field.bit, type);
       value.replaceAllUsesWith(here);
     }
   }
@@ -315,9 +315,9 @@ private:
     return all;
   }
 
-  Value bit(Value word, int64_t number) {
-    Value shifted = arith::ShRUIOp::create(b, word, i32(number));
-    return arith::TruncIOp::create(b, b.getI1Type(), shifted);
+  Value part(Value word, int64_t bit, Type type) {
+    Value shifted = arith::ShRUIOp::create(b, word, i32(bit));
+    return arith::TruncIOp::create(b, type, shifted);
   }
 
   ImplicitLocOpBuilder b;

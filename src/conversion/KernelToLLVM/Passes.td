@@ -18,6 +18,24 @@ def InlineCustom : Pass<"inline-custom", "::mlir::ModuleOp"> {
   }];
 }
 
+def PackRecords : Pass<"pack-records", "::costate::ir::KernelOp"> {
+  let summary = "values lie on the tape in as few bits as hold them";
+  let description = [{
+    After all differentiation: narrow numbers as what they are in memory, integers
+    with a small bound in 8, 16 or 32 bits.
+
+    ```mlir
+    tape.push record(0) %v : f32       // before; %v is an element of an array of f16
+    %v = tape.pop record(0) : f32
+
+    %h = arith.truncf %v : f32 to f16  // after
+    %b = arith.bitcast %h : f16 to i16
+    tape.push record(0) %b : i16
+    ```
+  }];
+  let dependentDialects = dialects;
+}
+
 def OutlineRanges : Pass<"outline-ranges", "::mlir::ModuleOp"> {
   let summary = "kernels and their ranges become functions";
   let description = [{

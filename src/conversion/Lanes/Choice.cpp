@@ -167,8 +167,10 @@ private:
            op->getResult(0).getType().isInteger();
   }
 
+  /// Accesses and calls are weighed by their shapes; square roots overlap with
+  /// all else.
   double costOf(Operation *op) const {
-    if (isa<ir::ElementAccess>(op))
+    if (isa<ir::ElementAccess, func::CallOp, math::SqrtOp>(op))
       return 1;
     auto cost = static_cast<double>(table.of(op));
     return cost == 1 && isOnIntegers(op) ? integer : cost;
@@ -304,7 +306,7 @@ public:
     double least = latencies.perVector(row, 1);
     unsigned best = 1;
     for (unsigned copies = 2; copies <= most(); copies *= 2)
-      if (double time = latencies.perVector(row, copies); time < 0.85 * least) {
+      if (double time = latencies.perVector(row, copies); time < 0.88 * least) {
         least = time;
         best = copies;
       }
