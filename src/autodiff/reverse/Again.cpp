@@ -39,9 +39,10 @@ LogicalResult Reverser::reverseIteration(const Iteration &iteration,
 SmallVector<Operation *> Reverser::runAgain(Block &body, IRMapping &copies,
                                             Sweep &sweep) {
   SmallVector<Operation *> ops = operationsOf(body);
-  Builder atStart(body.getParentOp()->getLoc(), &body, body.begin());
-  for (Value local : localsOf(body, /*changed=*/true))
-    saveLocal(local, atStart, sweep);
+  for (Value local : localsOf(body, /*changed=*/true)) {
+    Builder atStart(body.getParentOp()->getLoc(), &body, body.begin());
+    saveLocal(local, atStart, sweep); // the first one is popped first
+  }
   for (Operation *&op : ops)
     op = sweep.b.clone(*op, copies);
   for (auto [value, copy] : copies.getValueMap()) {
@@ -84,9 +85,10 @@ SmallVector<Value> Reverser::localsOf(Block &body, bool changed) const {
 /// iterations.
 void Reverser::saveConstantLocals(Operation *loop, Block &body, Sweep &sweep) {
   Builder behind(loop->getLoc(), loop->getContext());
-  behind.setInsertionPointAfter(loop);
-  for (Value local : localsOf(body, /*changed=*/false))
+  for (Value local : localsOf(body, /*changed=*/false)) {
+    behind.setInsertionPointAfter(loop);
     saveLocal(local, behind, sweep);
+  }
 }
 
 /// A loop over the elements of a private array.
