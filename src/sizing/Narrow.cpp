@@ -174,11 +174,27 @@ Type typeOfElement(Type element) {
                                      : IntegerType::Signed);
 }
 
+/// The signed type of 8 or 16 bits that has been clamped to; null: none.
+Type clampedTo(Value value) {
+  auto above = value.getDefiningOp<arith::MaxSIOp>();
+  auto below = above ? above.getLhs().getDefiningOp<arith::MinSIOp>() : nullptr;
+  APInt least, most;
+  if (!below || !matchPattern(above.getRhs(), m_ConstantInt(&least)) ||
+      !matchPattern(below.getRhs(), m_ConstantInt(&most)))
+    return {};
+  for (unsigned bits : {8, 16})
+    if (least.isSignedIntN(bits) && most.isSignedIntN(bits))
+      return IntegerType::get(value.getContext(), bits, IntegerType::Signed);
+  return {};
+}
+
 } // namespace
 
 Type storedType(Value value) {
   if (Type element = Element().of(value))
     return typeOfElement(element);
+  if (Type element = clampedTo(value))
+    return element;
   Type type = value.getType();
   std::optional<uint64_t> most =
       isa<IntegerType>(type) ? Bound::of(value) : std::nullopt;
