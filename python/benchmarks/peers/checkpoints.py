@@ -1,10 +1,11 @@
 """A loop that saves little, beside Equinox's checkpointed `while_loop` in JAX, on one core.
 
-    python python/benchmarks/peers/checkpoints.py [--venvs DIR]
+    python python/benchmarks/peers/checkpoints.py [--venvs DIR] [--device cuda --python PYTHON]
 
 Both take the gradient of the sum of all values of `v = v * sin(v) + 0.7` by the start, of f64, for the same memory:
 k numbers for each element, which Equinox keeps as k checkpoints, and Costate as a tape budget. Costate is the one that
-this Python imports (PYTHONPATH=build/release/python). Prints a table of milliseconds of the processor.
+this Python imports (PYTHONPATH=build/release/python). Prints a table of milliseconds of the processor; with
+`--device cuda`, of the clock on the wall. `--python` has JAX and Equinox already, as is needed for CUDA.
 """
 
 import argparse
@@ -16,16 +17,18 @@ import tempfile
 import time
 from pathlib import Path
 
-PROBLEMS = [(elements, steps, kept) for elements, steps in ((1, 100_000), (1024, 10_000)) for kept in (10, 100, 1_000)]
+SIZES = {"cpu": ((1, 100_000), (1024, 10_000)), "cuda": ((1024, 10_000), (65_536, 4_000))}
+DEVICE = os.environ.get("CHECKPOINTS_DEVICE", "cpu")
 
 
 def least(call, rounds=3):
+    clock = time.process_time if DEVICE == "cpu" else time.perf_counter
     call()
     times = []
     for _ in range(rounds):
-        start = time.process_time()
+        start = clock()
         call()
-        times.append(time.process_time() - start)
+        times.append(clock() - start)
     return 1000 * min(times)
 
 
@@ -59,7 +62,7 @@ def costate(elements, steps, kept):
     import costate as qd
 
     numbers = 8 * elements * kept
-    qd.init(arch=qd.cpu, default_fp=qd.f64, cpu_max_num_threads=1, tape_budget=numbers, **({"lanes": 1} if elements == 1 else {}))
+    qd.init(arch=getattr(qd, DEVICE), default_fp=qd.f64, cpu_max_num_threads=1, tape_budget=numbers, **({"lanes": 1} if elements == 1 else {}))
     x = qd.field(qd.f64, elements, needs_grad=True)
     y = qd.field(qd.f64, elements, needs_grad=True)
 
@@ -82,14 +85,19 @@ def costate(elements, steps, kept):
         total.grad()
         qd.sync()
 
+    def primal():
+        total()
+        qd.sync()
+
     try:
-        return {"primal": least(total), "gradient": least(gradient), "value": list(map(float, x.grad.to_numpy()))}
+        return {"primal": least(primal), "gradient": least(gradient), "value": list(map(float, x.grad.to_numpy()))}
     except qd.OutOfMemory:
-        return {"primal": least(total), "gradient": None}
+        return {"primal": least(primal), "gradient": None}
 
 
-def answer(python, system, problem):
-    environment = dict(os.environ, XLA_FLAGS="--xla_cpu_multi_thread_eigen=false")
+def answer(python, system, problem, device):
+    environment = dict(os.environ, CHECKPOINTS_DEVICE=device, XLA_FLAGS="--xla_cpu_multi_thread_eigen=false",
+                       XLA_PYTHON_CLIENT_PREALLOCATE="false")
     environment["PYTHONPATH"] = os.path.abspath(environment.get("PYTHONPATH", "."))
     done = subprocess.run([python, __file__, "--child", system, *map(str, problem)], env=environment,
                           capture_output=True, text=True, timeout=1200)
@@ -111,6 +119,8 @@ def row(problem, mine, other):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--venvs", type=Path, default=Path(tempfile.gettempdir()) / "costate-peers")
+    parser.add_argument("--device", choices=SIZES, default="cpu")
+    parser.add_argument("--python")
     parser.add_argument("--child", nargs=4)
     arguments = parser.parse_args()
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])
@@ -119,12 +129,16 @@ def main():
         print(json.dumps({"costate": costate, "equinox": equinox}[system](*map(int, problem))))
         return
     import run
-    python, why = run.python_of("equinox", arguments.venvs)
+    python, why = (arguments.python, "") if arguments.python else run.python_of("equinox", arguments.venvs)
     if not python:
         raise SystemExit(f"equinox: {why}")
     print("| elements | iterations | bytes | costate | equinox |\n|---|---|---|---|---|")
-    for problem in PROBLEMS:
-        print(row(problem, answer(sys.executable, "costate", problem), answer(python, "equinox", problem)), flush=True)
+    for size in SIZES[arguments.device]:
+        for kept in (10, 100, 1_000):
+            problem = (*size, kept)
+            mine, other = (answer(one, system, problem, arguments.device)
+                           for one, system in ((sys.executable, "costate"), (python, "equinox")))
+            print(row(problem, mine, other), flush=True)
 
 
 if __name__ == "__main__":
