@@ -35,7 +35,7 @@ TEST(Target, FunctionsWithoutVectorsDoWithoutAvx512) {
                                 error, context);
   ASSERT_TRUE(module) << error.getMessage().str();
   auto machine = createTargetMachine();
-  optimise(*module, *machine);
+  ASSERT_TRUE(optimise(*module, *machine));
   ASSERT_TRUE(emitObject(*module, *machine));
   EXPECT_EQ(featuresOf(*module, "alone"), host().scalarFeatures);
   EXPECT_EQ(featuresOf(*module, "together"), host().features);

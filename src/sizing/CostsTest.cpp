@@ -1,26 +1,17 @@
 #include "sizing/Costs.h"
 
 #include "ir/Kernel.h"
-#include "ir/Registration.h"
-
-#include "mlir/IR/BuiltinOps.h"
-#include "mlir/Parser/Parser.h"
-
-#include <gtest/gtest.h>
+#include "sizing/ParsedTest.h"
 
 using namespace mlir;
 
 namespace costate::sizing {
 namespace {
 
-class CostTable : public testing::Test {
+class CostTable : public Parsed {
 protected:
-  CostTable() {
-    DialectRegistry registry;
-    ir::registerDialects(registry);
-    context.appendDialectRegistry(registry);
-    context.loadAllAvailableDialects();
-    module = parseSourceString<ModuleOp>(R"(
+  CostTable()
+      : Parsed(R"(
       func.func @twice(%a: f64) -> f64 {
         %s = costate.sin %a : f64
         %t = arith.addf %s, %s : f64
@@ -34,8 +25,7 @@ protected:
         %constant = arith.constant 1.0 : f64
         %call = func.call @twice(%b) : (f64) -> f64
       }
-    )",
-                                         &context);
+    )") {
     module->walk([&](ir::KernelOp kernel) {
       for (Operation &op : kernel.getBody()->without_terminator())
         ops.push_back(&op);
@@ -51,8 +41,6 @@ protected:
     return Costs(target).ofSaving(IntegerType::get(&context, bits));
   }
 
-  MLIRContext context;
-  OwningOpRef<ModuleOp> module;
   SmallVector<Operation *> ops;
 };
 

@@ -1,16 +1,12 @@
 #include "sizing/Plan.h"
 
 #include "ir/Kernel.h"
-#include "ir/Registration.h"
 #include "ir/Tape.h"
+#include "sizing/ParsedTest.h"
 
 #include "mlir/IR/Builders.h"
-#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
-#include "mlir/Parser/Parser.h"
 #include "llvm/ADT/STLExtras.h"
-
-#include <gtest/gtest.h>
 
 using namespace mlir;
 
@@ -18,14 +14,10 @@ namespace costate::sizing {
 namespace {
 
 /// The values of one block, by their names in the text.
-class Plans : public testing::Test {
+class Plans : public Parsed {
 protected:
-  Plans() {
-    DialectRegistry registry;
-    ir::registerDialects(registry);
-    context.appendDialectRegistry(registry);
-    context.loadAllAvailableDialects();
-    module = parseSourceString<ModuleOp>(R"(
+  Plans()
+      : Parsed(R"(
       costate.kernel @k(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>,
                         %at: !costate.array<i64, 1>) {
         %n = costate.extent %x[0] : !costate.array<f64, 1>
@@ -48,8 +40,7 @@ protected:
           costate.store %product, %y[%i] : !costate.array<f64, 1>
         }
       }
-    )",
-                                         &context);
+    )") {
     module->walk([&](ir::RangeOp range) { body = range.getBody(); });
     const char *names[] = {"load",   "index",   "double", "sum",    "sine",
                            "steers", "rounded", "branch", "product"};
@@ -122,8 +113,6 @@ protected:
     return isThere ? 0.0 : 1.0;
   };
 
-  MLIRContext context;
-  OwningOpRef<ModuleOp> module;
   Block *body = nullptr;
   llvm::StringMap<Value> values;
 };

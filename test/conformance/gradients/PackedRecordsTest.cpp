@@ -38,6 +38,17 @@ TEST(PackedRecords, NumbersOf16BitsThatALoopCarries) {
   }
 }
 
+/// Each y(i) follows from x(i) alone.
+void expectSlopesOfTangents(const Kernel &k,
+                            const std::vector<double> &values) {
+  auto x = active(values), y = active(std::vector<double>(values.size()));
+  y.grad().fill(1);
+  k.grad(x, y);
+  x.dual().fill(1);
+  k.jvp(x, y);
+  expectNear(x.grad().to_host(), y.dual().to_host());
+}
+
 /// How often the inner loop runs follows from a float, so it is saved: in 8
 /// bits.
 Kernel counted() {
@@ -58,13 +69,7 @@ Kernel counted() {
 
 TEST(PackedRecords, TripCountsWithASmallBound) {
   Kernel k = counted();
-  std::vector<double> values = randomValues(100, 0.5, 1.5);
-  auto x = active(values), y = active(std::vector<double>(values.size()));
-  y.grad().fill(1);
-  k.grad(x, y);
-  x.dual().fill(1);
-  k.jvp(x, y);
-  expectNear(x.grad().to_host(), y.dual().to_host());
+  expectSlopesOfTangents(k, randomValues(100, 0.5, 1.5));
 }
 
 TEST(PackedRecords, SignedAndUnsignedNumbersOf8And16Bits) {
@@ -80,13 +85,7 @@ TEST(PackedRecords, SignedAndUnsignedNumbersOf8And16Bits) {
           y(i) = a;
         });
       });
-  std::vector<double> values = randomValues(100, -1.5, 1.5);
-  auto x = active(values), y = active(std::vector<double>(values.size()));
-  y.grad().fill(1);
-  k.grad(x, y);
-  x.dual().fill(1);
-  k.jvp(x, y);
-  expectNear(x.grad().to_host(), y.dual().to_host());
+  expectSlopesOfTangents(k, randomValues(100, -1.5, 1.5));
 }
 
 TEST(PackedRecords, AreAsSmallAsTheReportSays) {

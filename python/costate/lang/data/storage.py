@@ -286,7 +286,8 @@ class Storage(SharedMemory):
             part = np.broadcast_to(part, extents)
         is_mirrored = self._host is not None and self._version == (array.version, _looks)
         array.write_at(place, np.ascontiguousarray(part) if extents else part)
-        self._uses = (array.version, _looks), self._uses[1]
+        if not runtime.shares_memory():
+            self._uses = (array.version, _looks), self._uses[1]
         if is_mirrored:
             self._host[place] = part
             self._version = array.version, _looks
@@ -383,9 +384,8 @@ class Storage(SharedMemory):
         """A copy as a NumPy array; with `copy=False`, on a CPU, the memory itself."""
         if copy is False:
             self._check_shared("to_numpy")
-            flush()
             with in_python():
-                host = self.core().numpy(writable=True)
+                host = self._brought().numpy(writable=True)
             return host if dtype is None else np.asarray(host, dtypes.cook(dtype).np if dtypes.is_dtype(dtype) else dtype)
         array = self.core()
         if self._is_dirty():
