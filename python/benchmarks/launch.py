@@ -76,6 +76,19 @@ def language_rows(count, rounds):
     add = language_kernel()
     arguments = [qd.ndarray(qd.f64, shape=(1,), needs_grad=True) for _ in range(4)]
     yield from both(add, arguments, "ndarrays", count, rounds)
+    yield from graph_rows(add, arguments, rounds)
+
+
+def graph_rows(add, arguments, rounds, launches=32):
+    """For each launch of several, one by one and as a graph."""
+    import costate as qd
+
+    def several():
+        for _ in range(launches):
+            add(*arguments)
+    device = qd.lang.runtime.device()
+    for name, call in (("32 launches, each", several), ("  as a graph", qd.capture(several).replay)):
+        yield name, best(rounds, from_python(call, (), device, 8)) / launches
 
 
 def both(add, arguments, name, count, rounds):

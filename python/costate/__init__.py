@@ -27,7 +27,7 @@ from costate.absent import message as _absent
 from costate.errors import *  # noqa: F401,F403
 from costate.lang.base.runtime import (amdgpu, arm64, cpu, cuda, device, dx11, extension, gles, get_host_arch_list,
                                        gpu, init, is_arch_supported, is_extension_enabled, is_extension_supported,
-                                       metal, opengl, python, reset, simt, statistics, sync, synchronize, vulkan, x64)
+                                       metal, opengl, python, reset, reset_statistics, simt, statistics, sync, synchronize, vulkan, x64)
 from costate.lang.base.dtypes import (double, f16, f32, f64, float16, float32, float64, half, i8, i16, i32, i64,
                                       int8, int16, int32, int64, integer_types, real_types, u1, u8, u16, u32, u64,
                                       uint1, uint8, uint16, uint32, uint64)
@@ -55,6 +55,7 @@ from costate.lang.data.buffer_view import BufferView
 from costate.lang.trace.func import func, pyfunc, real_func
 from costate.lang.launch.kernel import Kernel, data_oriented, kernel, pure
 from costate.lang.syntax.graph_loops import graph_do_while
+from costate.lang.launch.capture import Graph, capture
 from costate.lang.launch import copying as _copying  # noqa: F401  which fields get
 from costate.lang.launch.perf_dispatch import perf_dispatch
 from costate.lang.compat.small_funcs import make_spd, volatile_load

@@ -139,7 +139,9 @@ class _Known(Kept):
         return True
 
     def read_versions(self, tensor: torch.Tensor) -> None:
-        """Before a launch: what others have written since."""
+        """Before a launch: what others have written since. Of one that a graph keeps, its replays ask."""
+        if state.capture is not None:
+            return
         if self.array_version != self.array.version:
             self.write_versions(tensor)
         if self.version is not None and tensor._version != self.version:

@@ -178,9 +178,15 @@ def device() -> Any:
     return runtime().device
 
 
-def statistics() -> Any:
+def statistics() -> _core.Statistics:
     """What the device has done: launches, copies and others."""
-    return device().statistics()
+    made: _core.Statistics = device().statistics()
+    return made
+
+
+def reset_statistics() -> None:
+    """Counts from 0 on."""
+    device().reset_statistics()
 
 
 def shares_memory() -> bool:

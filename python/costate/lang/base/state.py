@@ -35,11 +35,12 @@ class _State(threading.local):
     reversing = 0     # inside of a gradient of the user
     copies: Any = ()       # there: ids of what stands for tensors elsewhere than the device
     keys = None       # of `hidden`: the keys of random numbers, by specialisation
+    capture: Any = None    # what becomes a graph
     tracing = 0       # inside of a kernel that is compiled
     loud = False      # whether one of these wants to know about launches
 
     def listen(self) -> None:
-        self.loud = bool(self._tape or self._forward or self.tracing)
+        self.loud = bool(self._tape or self._forward or self.tracing or self.capture)
 
 
 state = _State()

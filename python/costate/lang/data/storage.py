@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from costate import _core
-from costate.errors import MissingGradient, QuadrantsIndexError, QuadrantsRuntimeError, QuadrantsSyntaxError
+from costate.errors import CannotCapture, MissingGradient, QuadrantsIndexError, QuadrantsRuntimeError, QuadrantsSyntaxError
 from costate.lang.base import dtypes, runtime, scalars, threads
 from costate.lang.base import state as surroundings
 from costate.lang.base.answer import Answer
@@ -52,7 +52,7 @@ def forget_mirrors() -> None:
 @runtime.before_sync.add
 def flush() -> None:
     """Brings what the host has written to the devices."""
-    if not _dirty:
+    if not _dirty or state.capture is not None:   # a replay brings it
         return
     with threads.lock:
         for known in list(_dirty.values()):
@@ -150,6 +150,9 @@ class Storage(SharedMemory):
         self._user = get_ident()   # the thread that has used it last, see ad/clear.py
 
     def _register(self) -> None:
+        if state.capture is not None:
+            raise CannotCapture(f"a graph cannot make {self.describe()}, which each replay would find as the last one has left it; "
+                                "make it before `capture`")
         _all.add(self)
 
     # -- the array on the device ---------------------------------------------------
@@ -230,12 +233,18 @@ class Storage(SharedMemory):
 
     def _element(self, index: Any) -> Any:
         """The numbers of an element: of the array itself where kernels run in its memory."""
+        if state.capture is not None:
+            self._refuse_capture()
         if runtime.shares_memory() and not self._is_dirty():
             return self.core().numpy()[index]
         with threads.lock:
             if self._takes_copy():
                 return self._mirror()[index]
             return self._fetched(index if isinstance(index, tuple) else (index,))
+
+    def _refuse_capture(self) -> None:
+        raise CannotCapture(f"a graph cannot use elements of {self.describe()} on the host; do that outside of `capture`, or in a "
+                            "kernel")
 
     def _fetched(self, index: tuple[Any, ...]) -> Any:
         array = self.core()
@@ -256,6 +265,8 @@ class Storage(SharedMemory):
 
     def _write(self, index: Any, value: Any, component: tuple[Any, ...] = ()) -> None:
         """An element, or a component of it: at once where that costs little or somebody records."""
+        if state.capture is not None:
+            self._refuse_capture()
         index = index if isinstance(index, tuple) else (index,)
         if index and min(index) < 0:
             index = tuple([k if k >= 0 else k + extent for k, extent in zip(index, self.shape)])

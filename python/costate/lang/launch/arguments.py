@@ -15,7 +15,7 @@ from typing import get_type_hints
 import numpy as np
 
 from costate import _core
-from costate.errors import MissingGradient, QuadrantsRuntimeTypeError, QuadrantsSyntaxError
+from costate.errors import CannotCapture, MissingGradient, QuadrantsRuntimeTypeError, QuadrantsSyntaxError
 from costate.lang.base import dtypes, runtime, scalars
 from costate.lang.base.state import records, state
 from costate.lang.data.annotations import CompoundType, NdarrayType
@@ -366,6 +366,8 @@ class ArrayParameter:
             raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` is a {type(value).__name__}, whose elements are more than the "
                                             "numbers in its memory; pass a plain array, such as `x.filled(0)` of a masked one or "
                                             "`np.asarray(x)`")
+        if state.capture is not None:
+            raise CannotCapture(f"argument `{self.name}` is an array of NumPy, which a launch copies; pass a field or an ndarray")
         for array, known in values.hosts.values():
             if known is value:
                 return array

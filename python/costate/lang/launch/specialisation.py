@@ -237,6 +237,8 @@ class Specialisation:
     def launch(self, values: Values, mode: str, initial_state: bool = False) -> Any:
         if self.compiled is None:
             return None
+        if state.capture is not None:
+            state.capture.meet(self, values, mode)
         if storage._dirty:
             storage.flush()
         me = get_ident()
@@ -268,7 +270,7 @@ class Specialisation:
                 launch(*args, initial_state=True)
             else:
                 launch(*args)
-        if self.debug or self.checks:
+        if (self.debug or self.checks) and state.capture is None:
             with in_python(self.names):
                 runtime.device().synchronize()
         for action in values.after:
