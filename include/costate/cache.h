@@ -26,6 +26,7 @@ struct CacheStatistics {
   uint64_t compiled = 0, loaded = 0;
   std::string folder;  ///< empty: no cache is used
   std::string problem; ///< why some code could not be kept; empty: all could
+  uint64_t bytes = 0;  ///< of all that is kept there, by any process
 };
 
 /// Of the cache that the next kernel uses. Error(BadArgument) if
@@ -34,5 +35,11 @@ CacheStatistics cache_statistics();
 
 /// Removes what the cache holds. Kernels that are loaded go on.
 void clear_cache();
+
+/// Is told that this thread looks for the code of a kernel, in the cache or by
+/// compiling it, and that it has found it, or failed. Must not throw.
+using CompilationWatch = void (*)(const std::string &kernel, bool begins);
+/// From here on, for all threads; null: nobody is told.
+void watch_compilation(CompilationWatch watch);
 
 } // namespace costate

@@ -42,6 +42,9 @@ private:
   PyGILState_STATE state;
 };
 
+/// Whether the interpreter is about to end.
+bool pythonEnds();
+
 /// Sets the Python error that `failure` stands for.
 void setError(const std::exception_ptr &failure) noexcept;
 

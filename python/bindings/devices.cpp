@@ -28,7 +28,15 @@ static void bindStatistics(nb::module_ &module) {
       .def_ro("fills", &Statistics::fills, "also of new arrays, with zeros")
       .def_ro("synchronizations", &Statistics::synchronizations,
               "times that the host has waited for a GPU")
-      .def(nb::self == nb::self);
+      .def(nb::self == nb::self)
+      .def("__repr__", [](const Statistics &seen) {
+        return std::to_string(seen.launches) + " launches, " +
+               std::to_string(seen.uploads) + " uploads, " +
+               std::to_string(seen.downloads) + " downloads, " +
+               std::to_string(seen.copies) + " copies, " +
+               std::to_string(seen.fills) + " fills, " +
+               std::to_string(seen.synchronizations) + " synchronizations";
+      });
 }
 
 static void bindGraph(nb::module_ &module) {
@@ -41,6 +49,29 @@ static void bindGraph(nb::module_ &module) {
       .def("__len__", &Graph::size);
 }
 
+static std::string cacheText(const CacheStatistics &seen) {
+  if (seen.folder.empty())
+    return "no cache is used";
+  return std::to_string(seen.loaded) + " loaded, " +
+         std::to_string(seen.compiled) + " compiled; " +
+         std::to_string(seen.bytes) + " bytes in " + seen.folder +
+         (seen.problem.empty() ? "" : "; not all is kept: " + seen.problem);
+}
+
+/// What Python wants to be told; lives as long as the process.
+static PyObject *compilationWatch;
+
+static void tellWatch(const std::string &kernel, bool begins) {
+  if (!Py_IsInitialized() || pythonEnds())
+    return;
+  GilAcquire acquire;
+  PyObject *done = PyObject_CallFunction(compilationWatch, "sO", kernel.c_str(),
+                                         begins ? Py_True : Py_False);
+  if (!done)
+    PyErr_WriteUnraisable(compilationWatch);
+  Py_XDECREF(done);
+}
+
 static void bindCache(nb::module_ &module) {
   nb::class_<CacheStatistics>(module, "CacheStatistics",
                               "What has come of the cache in this process.")
@@ -49,7 +80,10 @@ static void bindCache(nb::module_ &module) {
       .def_ro("loaded", &CacheStatistics::loaded, "and those that it had")
       .def_ro("folder", &CacheStatistics::folder, "empty: no cache is used")
       .def_ro("problem", &CacheStatistics::problem,
-              "why some code could not be kept; empty: all could");
+              "why some code could not be kept; empty: all could")
+      .def_ro("bytes", &CacheStatistics::bytes,
+              "of all that is kept there, by any process")
+      .def("__repr__", &cacheText);
   module.def(
       "use_cache",
       [](bool enabled, const std::string &folder, uint64_t limit) {
@@ -64,6 +98,15 @@ static void bindCache(nb::module_ &module) {
              "What the cache has done for this process.");
   module.def("clear_cache", &clear_cache, Release(),
              "Removes what the cache holds. Kernels that are loaded go on.");
+  module.def(
+      "_watch_compilation",
+      [](nb::object watch) {
+        compilationWatch = watch.release().ptr();
+        watch_compilation(tellWatch);
+      },
+      "watch"_a,
+      "From here on calls `watch(kernel, begins)` on the thread that "
+      "compiles.");
 }
 
 void bindDevices(nb::module_ &module) {

@@ -30,7 +30,7 @@ static PyObject *make(nb::module_ &module, const char *name, nb::object bases,
 /// What a handler of a signal has raised in the middle of a launch.
 static thread_local PyObject *raisedMeanwhile = nullptr;
 
-static bool pythonEnds() {
+bool pythonEnds() {
 #if PY_VERSION_HEX >= 0x030D0000
   return Py_IsFinalizing();
 #else

@@ -248,7 +248,7 @@ void bindKernels(nb::module_ &module) {
            "`jvp` as a kernel with the same arguments.")
       .def_prop_ro("name", &Kernel::name)
       .def_prop_ro("arguments", &Kernel::arguments)
-      .def("report", &Kernel::report,
+      .def("report", &Kernel::report, nb::call_guard<GilRelease>(),
            "For people: signature, what has been compiled and how long that "
            "took, what each line saves and what is computed again.")
       .def(

@@ -6,6 +6,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <chrono>
 #include <sstream>
 #include <utility>
 
@@ -23,11 +24,30 @@ struct Recording {
 
 using Progress = std::function<void(size_t, size_t)>;
 
+namespace {
+/// Calls a function at most once in so many seconds, and at the end.
+struct Seldom {
+  using Clock = std::chrono::steady_clock;
+
+  void operator()(size_t done, size_t all) {
+    Clock::time_point now = Clock::now();
+    if (done != all && now - last < std::chrono::duration<double>(interval))
+      return;
+    last = now;
+    function(done, all);
+  }
+
+  Progress function;
+  double interval = 0;
+  Clock::time_point last = {};
+};
+} // namespace
+
 static void backward(Tape &tape, const std::optional<AnyArray> &loss,
                      bool clearInputs, bool clearWritten, bool allOrNothing,
-                     const std::optional<Progress> &progress) {
+                     const std::optional<Progress> &progress, double interval) {
   BackwardOptions options{clearInputs, clearWritten, allOrNothing,
-                          progress.value_or(nullptr)};
+                          progress ? Seldom{*progress, interval} : Progress()};
   GilRelease release;
   if (loss)
     tape.backward(*loss, options);
@@ -190,11 +210,13 @@ void bindTape(nb::module_ &module) {
       .def("backward", &backward, "loss"_a = nb::none(), nb::kw_only(),
            "clear_inputs"_a = false, "clear_written"_a = true,
            "all_or_nothing"_a = false, "progress"_a = nb::none(),
+           "interval"_a = 0.0,
            "Sets `loss.grad` to 1, clears the gradients of all other arrays "
            "that the recording wrote, and reverses the recording: adds to the "
            "gradients of its inputs. Without `loss`: from the gradients as "
            "they are. `progress` is called with the number of steps that are "
-           "reversed, and of all. BadArgument, MissingGradient, "
+           "reversed, and of all, at most once in `interval` seconds. "
+           "BadArgument, MissingGradient, "
            "NotDifferentiable, "
            "CannotReplay.")
       .def(

@@ -47,7 +47,7 @@ CacheStatistics costate::cache_statistics() {
   if (!store)
     return {};
   return {store->counts.compiled, store->counts.loaded, store->folder(),
-          store->problem()};
+          store->problem(), store->bytes()};
 }
 
 void costate::clear_cache() {

@@ -818,3 +818,20 @@ TEST_F(TimeIndexed, CountsTheStepsOfAll) {
   EXPECT_TRUE(std::ranges::is_sorted(told));
   EXPECT_EQ(told.back(), 21u);
 }
+
+TEST_F(TimeIndexed, TellsOfEachStepThatDoesNotRunAgain) {
+  Tape tape({.snapshots = 3});
+  start();
+  {
+    auto recording = tape.record();
+    for (int64_t t : tape.steps(10))
+      step(s, static_cast<int>(t));
+    last(s, waves.loss);
+  }
+  std::vector<size_t> told;
+  tape.backward(waves.loss, {.progress = [&](size_t done, size_t all) {
+                  EXPECT_EQ(all, 11u);
+                  told.push_back(done);
+                }});
+  EXPECT_EQ(told, (std::vector<size_t>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}));
+}

@@ -6,9 +6,11 @@
 #include "api/KernelImpl.h"
 #include "api/Launch.h"
 #include "base/Vectors.h"
+#include "costate/cache.h"
 #include "runtime/Interrupt.h"
 #include "syntax/Trace.h"
 
+#include <atomic>
 #include <chrono>
 
 using namespace costate;
@@ -140,6 +142,33 @@ void costate::set_interrupt_check(bool (*check)()) {
   runtime::setInterruptCheck(check);
 }
 
+static std::atomic<CompilationWatch> compilationWatch = nullptr;
+
+void costate::watch_compilation(CompilationWatch watch) {
+  compilationWatch = watch;
+}
+
+namespace {
+/// As long as it lives, code of a kernel is looked for.
+class WatchedCompilation {
+public:
+  explicit WatchedCompilation(const std::string &kernel)
+      : kernel(kernel), watch(compilationWatch) {
+    if (watch)
+      watch(kernel, true);
+  }
+  ~WatchedCompilation() {
+    if (watch)
+      watch(kernel, false);
+  }
+  WatchedCompilation(const WatchedCompilation &) = delete;
+
+private:
+  const std::string &kernel;
+  const CompilationWatch watch;
+};
+} // namespace
+
 static compiler::Mode compilerMode(Mode mode) {
   switch (mode) {
   case Mode::Primal:
@@ -190,6 +219,7 @@ Compiled &KernelImpl::compiled(const compiler::Derivation &derivation) {
   if (entry->failure)
     raise(*entry->failure);
   if (!entry->code) {
+    WatchedCompilation watched(program->name());
     ForeignWork work;
     auto start = std::chrono::steady_clock::now();
     Result<runtime::KernelCode> code = program->compile(derivation);

@@ -1,6 +1,7 @@
 #include "api/TestKernels.h"
 #include "conformance/Errors.h"
 #include "conformance/TestDevice.h"
+#include "costate/cache.h"
 
 #include <cmath>
 #include <thread>
@@ -210,6 +211,28 @@ TEST_F(Kernels, ReportWhatTheyCompiled) {
     EXPECT_NE(report.find(part), std::string::npos) << report;
   EXPECT_EQ(loop.name(), "loop");
   EXPECT_EQ(loop.arguments().size(), 3u);
+}
+
+/// What has been compiled, and how often that has ended.
+std::vector<std::string> compiled;
+size_t ended = 0;
+
+TEST_F(Kernels, TellThatTheyAreCompiled) {
+  watch_compilation([](const std::string &kernel, bool begins) {
+    if (begins)
+      compiled.push_back(kernel);
+    else
+      ++ended;
+  });
+  for (int times : {1, 2}) {
+    scale(x, y, 1.0 * times);
+    scale.jvp(x, y, 1.0);
+  }
+  watch_compilation(nullptr);
+  sum(x, loss);
+  EXPECT_EQ(compiled.size(), 2u);
+  EXPECT_EQ(compiled.front(), "scale");
+  EXPECT_EQ(ended, compiled.size());
 }
 
 TEST_F(Kernels, RunOutOfTapeWithoutChangingAGradient) {

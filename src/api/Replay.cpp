@@ -109,7 +109,7 @@ bool Replay::reverse(size_t begin, size_t end) {
 }
 
 /// They have been recorded by `log`.
-void Replay::reverseEntries(size_t first, size_t last) {
+void Replay::reverseEntries(size_t first, size_t last, const Left &tell) {
   tape.log.endRecording();
   for (size_t e = first; e < last; ++e)
     check(e);
@@ -117,19 +117,21 @@ void Replay::reverseEntries(size_t first, size_t last) {
   for (size_t e = last; e-- > first;) {
     tape.entries[e]->reverse(with);
     tape.entries[e]->forget();
+    if (tell)
+      tell(e);
   }
   forget();
 }
 
 /// Those in front of the first snapshot: nothing runs again.
-void Replay::reverseIntact() {
+void Replay::reverseIntact(const Left &tell) {
   const size_t last = checkpoints.intactEntries(tape);
   if (last == 0)
     return;
   checkpoints.restoreIntact();
   checkpoints.notePeak(newest.bytes());
   recordStep(0, last, /*notRun=*/0);
-  reverseEntries(0, last);
+  reverseEntries(0, last, tell);
 }
 
 void Replay::run(const Progress &progress) {
@@ -149,7 +151,12 @@ void Replay::run(const Progress &progress) {
     if (pass.reverses && progress)
       progress(all - intact - end, all);
   }
-  reverseIntact();
-  if (intact && progress)
+  if (!progress)
+    return reverseIntact({});
+  const size_t entries = checkpoints.intactEntries(tape);
+  reverseIntact([&](size_t left) { // steps have about as many entries each
+    progress(all - (intact * left + entries - 1) / entries, all);
+  });
+  if (intact && !entries)
     progress(all, all);
 }

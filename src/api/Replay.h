@@ -20,6 +20,7 @@ public:
   void run(const Progress &progress);
 
 private:
+  using Left = std::function<void(size_t entries)>;
   struct Before {
     std::shared_ptr<runtime::ArrayStorage> array;
     TapeArgument *lastUse; ///< null: not the last write
@@ -28,8 +29,8 @@ private:
 
   void repeat(size_t begin, size_t end);
   bool reverse(size_t begin, size_t end);
-  void reverseEntries(size_t first, size_t last);
-  void reverseIntact();
+  void reverseEntries(size_t first, size_t last, const Left &tell = {});
+  void reverseIntact(const Left &tell);
   bool record(size_t begin, size_t end);
   void recordStep(size_t first, size_t last, size_t notRun);
   size_t lastToRun(size_t first, size_t last) const;

@@ -100,14 +100,24 @@ void Bound::enforce() {
   evict();
 }
 
+static uint64_t sumOf(const std::vector<Entry> &entries) {
+  uint64_t sum = 0;
+  for (const Entry &entry : entries)
+    sum += entry.bytes;
+  return sum;
+}
+
+uint64_t Bound::bytes() const {
+  Folder opened(folder);
+  return opened.handle ? sumOf(entriesOf(opened)) : 0;
+}
+
 uint64_t Bound::evict() {
   Folder opened(folder);
   if (!opened.handle)
     return 0;
   std::vector<Entry> entries = entriesOf(opened);
-  uint64_t sum = 0;
-  for (const Entry &entry : entries)
-    sum += entry.bytes;
+  uint64_t sum = sumOf(entries);
   if (sum <= limit)
     return sum;
   std::sort(entries.begin(), entries.end());

@@ -28,6 +28,8 @@ public:
   void add(uint64_t bytes);
   /// Looks at all entries now.
   void enforce();
+  /// Of all entries.
+  uint64_t bytes() const;
 
 private:
   struct Total;

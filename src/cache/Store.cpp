@@ -99,6 +99,7 @@ void Store::put(const Key &key, std::string_view value) {
 }
 
 void Store::clear() { Bound(path, 0).enforce(); }
+uint64_t Store::bytes() const { return Bound(path, limit).bytes(); }
 
 bool Store::write(const Key &key, std::string_view value) {
   if (!makeFolder(path))

@@ -36,6 +36,7 @@ public:
   void clear();
 
   const std::string &folder() const { return path; }
+  uint64_t bytes() const;
   /// Why something could not be kept; empty: all could.
   std::string problem() const;
 

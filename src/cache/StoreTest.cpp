@@ -78,6 +78,15 @@ TEST_F(CacheStore, WhatWasPutIsFoundByAnybody) {
   EXPECT_EQ(store.problem(), "");
 }
 
+TEST_F(CacheStore, KnowsTheBytesOfAllEntries) {
+  EXPECT_EQ(Store(folder / "none", enough).bytes(), 0u);
+  store.put(key, "value");
+  Store(folder, enough).put(other, std::string(5000, 'x'));
+  EXPECT_EQ(store.bytes(), 4096u + 8192u);
+  store.clear();
+  EXPECT_EQ(store.bytes(), 0u);
+}
+
 TEST_F(CacheStore, FilesAreForTheUserAlone) {
   store.put(key, "value");
   EXPECT_EQ(fs::status(folder).permissions(), fs::perms::owner_all);

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numbers
 import os
-import sys
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from costate import _core
 from costate.ad.check import Saved, compare
 from costate.errors import BadArgument, CannotReplay, QuadrantsRuntimeError
-from costate.lang.base import dtypes, runtime
+from costate.lang.base import dtypes, progress, runtime
 from costate.lang.base.enums import AutodiffMode
 from costate.lang.base.explain import in_python
 from costate.lang.base.options import bytes_in
@@ -85,17 +85,14 @@ def options_of(snapshots: Any = None, budget: Any = None, on_host: bool = False,
                 on_host=bool(on_host), folder=os.fspath(folder or ""))
 
 
-def progress_of(option: Any) -> Any:
-    """What is called with the number of steps that are reversed, and of all."""
-    if not option or callable(option):
-        return option or None
-
-    def show(done: Any, total: Any) -> None:
-        filled = 40 * done // total
-        end = "\n" if done == total else ""
-        sys.stderr.write(f"\rbackward [{'#' * filled}{'.' * (40 - filled)}] {done} of {total} steps{end}")
-        sys.stderr.flush()
-    return show
+@contextmanager
+def shown(option: bool | Callable[[int, int], object] | None) -> Iterator[dict[str, Any]]:
+    """How `backward` tells how far it is."""
+    if callable(option):
+        yield dict(progress=option)
+        return
+    with progress.bar("backward", "steps", runtime.runtime().config.progress if option is None else option) as bar:
+        yield dict(progress=bar, interval=progress.INTERVAL)
 
 
 class Tape:
@@ -113,8 +110,8 @@ class Tape:
     run again between them; `budget`: as many as fit into so many bytes, such as "2GB". A step is a
     launch, or what stands between two calls of `step`; `for t in tape.steps(n):` tells how many there
     are. They are kept in memory of the host with `on_host`, in files of a `folder` if one is given.
-    `progress`: shows how much is reversed, or a function of the number of steps that are reversed and
-    of all.
+    `progress`: shows how much is reversed (without: if it takes long, on a terminal), or a function of
+    the number of steps that are reversed and of all.
     """
 
     def __init__(self, loss: Any = None, clear_gradients: bool = True, validation: bool = False,
@@ -129,7 +126,7 @@ class Tape:
         self.entered = self.left = False
         self.gradient_evaluated = False
         self.core = _core.Tape(**options_of(snapshots, budget, on_host, folder))
-        self.progress = progress_of(progress)
+        self.progress = progress
         self.last_report: Any = None
         self.found: set[Any] = set()      # the kernels that were launched
         self.again: dict[Any, Any] = {}         # entries of `fast` that were recorded, and the last claim before that
@@ -408,10 +405,9 @@ class Tape:
         for past in self.pasts:
             past.compare()
         storage.flush()
-        if self.loss is None:
-            self.core.backward(progress=self.progress)
-        else:
-            self.core.backward(self._loss_array(), clear_written=self.clear_gradients, progress=self.progress)
+        loss = None if self.loss is None else self._loss_array()
+        with shown(self.progress) as told:
+            self.core.backward(loss, clear_written=self.clear_gradients, **told)
 
     def _loss_array(self) -> Any:
         if isinstance(self.loss, Storage):

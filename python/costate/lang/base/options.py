@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from costate.lang.base.runtime import Arch
 
 _FLAGS = ("debug", "check_out_of_bound", "fast_math", "deterministic", "find_nan", "offline_cache",
-          "ad_stack_experimental_enabled", "enable_fallback")
+          "ad_stack_experimental_enabled", "enable_fallback", "progress")
 _COUNTS = ("cpu_max_num_threads", "offline_cache_max_size_of_files", "ad_stack_size")
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from costate import _core
 from costate.errors import NoDevice, QuadrantsRuntimeError
-from costate.lang.base import dtypes, environment, inert
+from costate.lang.base import dtypes, environment, inert, progress
 from costate.lang.base import options as option_values
 from costate.lang.base.hooks import Hooks
 from costate.lang.base.threads import lock
@@ -82,7 +82,7 @@ class Config:
         check_out_of_bound=False, fast_math=False, deterministic=False, find_nan=False,
         lanes=0, random_seed=0, cpu_max_num_threads=0, device_memory_GB=None, device_memory_fraction=None,
         offline_cache=True, offline_cache_file_path="", offline_cache_max_size_of_files=0,
-        ad_stack_experimental_enabled=None, ad_stack_size=0, tape_budget=None)
+        ad_stack_experimental_enabled=None, ad_stack_size=0, tape_budget=None, progress=None)
     accepted = set(inert.DEFAULTS)
 
     def __init__(self, **options: Any) -> None:
@@ -100,7 +100,8 @@ class Config:
     @classmethod
     def of_environment(cls) -> dict[Any, Any]:
         """The options that variables of the environment can give, with their defaults."""
-        numbers_ = dict(device_memory_GB=0.0, device_memory_fraction=0.0, ad_stack_experimental_enabled=False)
+        numbers_ = dict(device_memory_GB=0.0, device_memory_fraction=0.0, ad_stack_experimental_enabled=False,
+                        progress=False)
         return {k: v for k, v in {**inert.DEFAULTS, **cls.defaults, **numbers_}.items() if k not in ("arch", "_test_mode")}
 
     @classmethod
@@ -262,7 +263,7 @@ def init(arch: Any = None, default_fp: Any = None, default_ip: Any = None, enabl
     `ad_stack_size=N` refuses gradients of loops that need more than N iterations of their
     values. `offline_cache=False` compiles everything; `offline_cache_file_path` and
     `offline_cache_max_size_of_files` (bytes) set where compiled kernels are kept and how much of
-    them. Other options of Quadrants and Taichi are accepted and have no effect.
+    them. `progress`: True shows how long work goes on, False never does; without, on a terminal only. Other options of Quadrants and Taichi are accepted and have no effect.
     """
     option_values.check({**options, "enable_fallback": enable_fallback})
     option_values.check_arch(arch, _NAMES)
@@ -309,6 +310,7 @@ def _configure(arch: Arch | None, default_fp: DataType | None, default_ip: Any, 
     _core.use_cache(enabled=bool(config.offline_cache),
                     folder=os.path.expanduser(str(config.offline_cache_file_path)),
                     **({"limit": limit} if limit else {}))
+    progress.watch(config.progress)
     _runtime = Runtime(config, opened)
     on_init()
 
