@@ -77,6 +77,7 @@ Template = template
 Tape, FwdMode = ad.Tape, ad.FwdMode
 clear_all_gradients, grad_replaced, grad_for, no_grad = (ad.clear_all_gradients, ad.grad_replaced,
                                                          ad.grad_for, ad.no_grad)
+cache_statistics, clear_cache = _core.cache_statistics, _core.clear_cache
 AOS, SOA = Layout.AOS, Layout.SOA
 x86_64 = x64
 aliases.install()

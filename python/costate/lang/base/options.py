@@ -32,27 +32,27 @@ def bytes_in(value: Any) -> int:
         return 0
 
 
-def check(options: dict[Any, Any]) -> None:
+def check(options: dict[Any, Any], of: str = "init") -> None:
     """Refuses wrong values of options that have an effect."""
     for name, value in options.items():
         if value is None:
             continue
         if name in _FLAGS and value not in (0, 1):
-            _refuse(name, value, "True or False")
+            _refuse(of, name, value, "True or False")
         elif name in _COUNTS and not _is_count(value):
-            _refuse(name, value, "an integer, at least 0")
+            _refuse(of, name, value, "an integer, at least 0")
         elif name == "lanes" and not (_is_integer(value) and value in (0, 1, 2, 4, 8, 16, 32, 64)):
-            _refuse(name, value, "a power of 2 up to 64, or 0 for what pays")
+            _refuse(of, name, value, "a power of 2 up to 64, or 0 for what pays")
         elif name == "tape_budget" and not bytes_in(value):
-            _refuse(name, value, "a number of bytes, at least 1, or a text such as \"64MB\"")
+            _refuse(of, name, value, "a number of bytes, at least 1, or a text such as \"64MB\"")
         elif name == "random_seed" and not _is_integer(value):
-            _refuse(name, value, "an integer")
+            _refuse(of, name, value, "an integer")
         elif name == "device_memory_GB" and not _is_between(value, math.inf):
-            _refuse(name, value, "a number greater than 0")
+            _refuse(of, name, value, "a number greater than 0")
         elif name == "device_memory_fraction" and not _is_between(value, 1):
-            _refuse(name, value, "a number greater than 0, up to 1")
+            _refuse(of, name, value, "a number greater than 0, up to 1")
         elif name == "offline_cache_file_path" and not isinstance(value, (str, os.PathLike)):
-            _refuse(name, value, "a path")
+            _refuse(of, name, value, "a path")
 
 
 def check_arch(arch: Arch | None, known: set[Any]) -> None:
@@ -63,7 +63,7 @@ def check_arch(arch: Arch | None, known: set[Any]) -> None:
         return
     name = arch if isinstance(arch, str) else getattr(arch, "name", None)
     if arch is not None and (not isinstance(name, str) or name.partition(":")[0] not in known):
-        _refuse("arch", arch, f"one of {', '.join(sorted(known))}, or a list of them")
+        _refuse("init", "arch", arch, f"one of {', '.join(sorted(known))}, or a list of them")
 
 
 def _is_integer(value: Any) -> bool:
@@ -82,5 +82,5 @@ def _is_between(value: Any, most: float) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool) and 0 < float(value) <= most
 
 
-def _refuse(name: str, value: Any, wanted: str) -> None:
-    raise QuadrantsRuntimeTypeError(f"the option `{name}` of init is {wanted}, not {value!r}")
+def _refuse(of: str, name: str, value: Any, wanted: str) -> None:
+    raise QuadrantsRuntimeTypeError(f"the option `{name}` of {of} is {wanted}, not {value!r}")

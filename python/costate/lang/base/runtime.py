@@ -125,12 +125,15 @@ class Runtime:
                     self.opened = open_device(_core, self.config)
         return self.opened
 
-    def kernel_options(self) -> _core.KernelOptions:
+    def kernel_options(self, own: dict[str, Any]) -> _core.KernelOptions:
+        """Those of `init`, and of a kernel what it says itself."""
         c = self.config
-        return _core.KernelOptions(debug=bool(c.debug or c.check_out_of_bound),
-                                   deterministic=bool(c.deterministic), fast_math=bool(c.fast_math),
-                                   find_nan=bool(c.find_nan), lanes=int(c.lanes),
-                                   tape_budget=option_values.bytes_in(c.tape_budget))
+        all_of_them = dict(debug=c.debug or c.check_out_of_bound, deterministic=c.deterministic, fast_math=c.fast_math,
+                           find_nan=c.find_nan, lanes=c.lanes, tape_budget=c.tape_budget)
+        all_of_them.update(own)
+        lanes, budget = int(all_of_them.pop("lanes")), option_values.bytes_in(all_of_them.pop("tape_budget"))
+        return _core.KernelOptions(**{name: bool(value) for name, value in all_of_them.items()}, lanes=lanes,
+                                   tape_budget=budget)
 
 
 def device_options(config: Any) -> dict[Any, Any]:

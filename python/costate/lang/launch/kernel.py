@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from costate.errors import ArgumentCountError, CannotReplay, QuadrantsSyntaxError
+from costate.lang.base import options as option_values
 from costate.lang.base import runtime, threads
 from costate.lang.base import state as ad_state
 from costate.lang.base.enums import AutodiffMode
@@ -64,8 +65,10 @@ class Kernel(OfTheHost):
     instance: Any = None
     original = property(lambda self: self)
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: Any, options: dict[str, Any] | None = None) -> None:
         refuse_wrapped(function, "kernel")
+        self.options = options or {}
+        option_values.check(self.options, f"kernel `{function.__name__}`")
         functools.update_wrapper(self, function)
         self.function = function
         self.place = "_costate_kernel_" + function.__name__   # of what an object keeps of this kernel
@@ -266,9 +269,16 @@ class Kernel(OfTheHost):
         storage.flush()
         return found.compiled, found.arguments(values.items)
 
-    def report(self, *args: Any, **options: Any) -> Any:
-        """What is compiled, what the gradient saves and computes again; see `ad.report`."""
-        return self.compiled(*args, **options)[0].report()
+    def report(self, *args: Any, mode: str = "primal", **options: Any) -> str:
+        """What is compiled for these arguments, and of a gradient what each line saves and computes again. Without arguments
+        for all that it has been launched with. `mode`: "gradient" or "tangent" compiles that, if no launch has done it yet."""
+        if not args and not options and len(self.parameters) > (self.instance is not None):
+            known: list[Specialisation] = [variant for one in list(self.original.cache.values()) for variant in (one, *one.others)]
+            return "".join(one.report() for one in known) or f"kernel `{self.__name__}` has not been launched\n"
+        found, values = self.specialise(self._arguments(args, options))
+        found.compile(values, mode)
+        text: str = found.report()
+        return text
 
     def grad(self, *args: Any, initial_state: bool = False, **options: Any) -> Any:
         """Adds to the gradients of what the kernel reads, from those of what it writes.
@@ -323,20 +333,26 @@ def _is_method(function: Callable[..., Any]) -> bool:
 
 
 def kernel(function: Any = None, *, pure: Any = None, fastcache: bool = False,
-           graph: bool = False, gpu_graph: bool = False, checkpoints: bool = False) -> Any:
+           graph: bool = False, gpu_graph: bool = False, checkpoints: bool = False, debug: bool | None = None,
+           deterministic: bool | None = None, fast_math: bool | None = None, find_nan: bool | None = None,
+           lanes: int | None = None, tape_budget: int | str | None = None) -> Any:
     """Makes a kernel of a Python function.
 
     Parameters are annotated: `ti.f32` and the other types, `ti.types.ndarray()`,
-    `ti.template()`, vector types, dataclasses. The outermost `for` loops run in parallel. The options are those of
+    `ti.template()`, vector types, dataclasses. The outermost `for` loops run in parallel. `debug`, `deterministic`,
+    `fast_math`, `find_nan`, `lanes` and `tape_budget` are those of `init`, for this kernel; the other options are those of
     Quadrants, and have no effect.
     """
+    own: dict[str, Any] = dict(debug=debug, deterministic=deterministic, fast_math=fast_math, find_nan=find_nan, lanes=lanes,
+               tape_budget=tape_budget)
+    own = {name: value for name, value in own.items() if value is not None}
     if function is None:
-        return kernel
+        return lambda one: kernel(one, **own)
     if inspect.isclass(function) or not callable(function):
         raise QuadrantsSyntaxError("`@kernel` is for functions")
     if isinstance(function, Kernel):
         return function
-    return Kernel(function)
+    return Kernel(function, own)
 
 
 def pure(function: Any) -> Any:

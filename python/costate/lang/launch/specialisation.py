@@ -6,14 +6,14 @@ import sys
 import warnings
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from costate.errors import RecursiveCall
+from costate.errors import CannotCapture, CannotReplay, QuadrantsRuntimeTypeError, RecursiveCall
 from costate.lang.base import dtypes, runtime
 from costate.lang.base.explain import in_python
-from costate.lang.base.state import state
+from costate.lang.base.state import state, unrecorded
 from costate.lang.base.threads import get_ident, lock
 from costate.lang.data import storage
 from costate.lang.launch import host_arguments
@@ -73,7 +73,7 @@ class Specialisation:
         self.keyed = set(map(id, values.kept))
         self.owns: dict[Any, Any] = {}           # {thread: Own}
         self.others: list[Any] = []         # those of the same key for other members of objects, the newest first
-        options = runtime.runtime().kernel_options()
+        options = runtime.runtime().kernel_options(kernel.original.options)
         self.debug = options.debug
         try:
             with _deep_calls():
@@ -223,6 +223,30 @@ class Specialisation:
         """What launches with arrays of NumPy would lose."""
         if values.hosts and self.written:
             host_arguments.check(self, values, args)
+
+    def compile(self, values: Values, mode: str) -> None:
+        """Makes the code of a mode, and launches nothing."""
+        launch = {"primal": None, "gradient": "grad", "tangent": "jvp"}.get(mode, "")
+        if launch == "":
+            raise QuadrantsRuntimeTypeError(f"there is no mode {mode!r} of a kernel; there are \"primal\", \"gradient\" and "
+                                            "\"tangent\"")
+        if self.compiled is None or launch is None:
+            return
+        storage.flush()
+        args = self.arguments(values.items)
+        run = getattr(self.compiled, launch)
+
+        def capture() -> None:
+            with in_python(self.names), suppress(CannotCapture, CannotReplay):
+                runtime.device().capture(lambda: run(*args))
+        unrecorded(capture)
+
+    def report(self) -> str:
+        """What is compiled."""
+        if self.compiled is None:
+            return f"kernel `{self.name}` does nothing\n"
+        text: str = self.compiled.report()
+        return text
 
     # -- launches ------------------------------------------------------------------
 
