@@ -28,6 +28,8 @@ from costate.errors import *  # noqa: F401,F403
 from costate.lang.base.runtime import (amdgpu, arm64, cpu, cuda, device, dx11, extension, gles, get_host_arch_list,
                                        gpu, init, is_arch_supported, is_extension_enabled, is_extension_supported,
                                        metal, opengl, python, reset, reset_statistics, simt, statistics, sync, synchronize, vulkan, x64)
+from costate.lang.base.streams import (Event, Stream, create_event, create_stream, graph_parallel, graph_parallel_context,
+                                       stream_parallel, use_stream)
 from costate.lang.base.dtypes import (double, f16, f32, f64, float16, float32, float64, half, i8, i16, i32, i64,
                                       int8, int16, int32, int64, integer_types, real_types, u1, u8, u16, u32, u64,
                                       uint1, uint8, uint16, uint32, uint64)

@@ -8,13 +8,10 @@ _SPARSE_MATRIX = ("sparse matrices are no part of Costate: fill arrays of rows, 
                   "and give them to scipy.sparse or torch.sparse")
 _SPARSE = "it is the grid of Taichi's examples: use `root.pointer(...)` and `rescale_index`"
 
-_GRAPHS = "launches follow each other on one stream; `graph.GraphBuilder` puts several together"
 _THREADS = "kernels see work items, not threads: take the index of the loop"
 
 _INSTEAD = {
-    "Stream": _GRAPHS, "Event": _GRAPHS, "create_stream": _GRAPHS, "create_event": _GRAPHS, "stream_parallel": _GRAPHS,
-    "parallel": _GRAPHS, "parallel_context": _GRAPHS,
-    "graph_parallel": _GRAPHS, "graph_parallel_context": _GRAPHS, "GraphStatus": _GRAPHS,
+    "GraphStatus": "kernels run to their end; `capture` makes a graph of launches",
     "checkpoint": "decorate a function that runs a segment again with `ad.grad_replaced`",
     "clock_counter": "measure with time.perf_counter() around launches and `sync()`",
     "clock_freq_hz": "measure with time.perf_counter() around launches and `sync()`",

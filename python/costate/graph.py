@@ -7,6 +7,7 @@ from typing import Any as _Any
 
 from costate.absent import message
 from costate.errors import QuadrantsRuntimeError
+from costate.lang.base.streams import graph_parallel as parallel, graph_parallel_context as parallel_context  # noqa: F401
 from costate.lang.syntax.graph_loops import do_while  # noqa: F401
 
 

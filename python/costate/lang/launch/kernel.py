@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from costate.errors import ArgumentCountError, CannotReplay, QuadrantsSyntaxError
 from costate.lang.base import options as option_values
-from costate.lang.base import runtime, threads
+from costate.lang.base import runtime, streams, threads
 from costate.lang.base import state as ad_state
 from costate.lang.base.enums import AutodiffMode
 from costate.lang.base.remembered import Remembered
@@ -227,6 +227,9 @@ class Kernel(OfTheHost):
         return passed is not None and fast.launch(self, passed, is_gradient, tape)
 
     def __call__(self, *args: Any, **options: Any) -> Any:
+        if options and "qd_stream" in options:
+            with streams.queued(options.pop("qd_stream")):
+                return self(*args, **options)
         if self._launched_again(args, options):
             return None
         args = self._arguments(args, options)
@@ -246,6 +249,9 @@ class Kernel(OfTheHost):
 
     def jvp(self, *args: Any, **options: Any) -> Any:
         """Runs the kernel and pushes the tangents `.dual` through it."""
+        if "qd_stream" in options:
+            with streams.queued(options.pop("qd_stream")):
+                return self.jvp(*args, **options)
         return self.run(self._arguments(args, options), "jvp")
 
     def prepared(self, args: Any, own: Any = None) -> tuple[Any, ...]:
@@ -288,6 +294,9 @@ class Kernel(OfTheHost):
         """
         if getattr(self, "no_gradient", False):
             return None
+        if options and "qd_stream" in options:
+            with streams.queued(options.pop("qd_stream")):
+                return self.grad(*args, initial_state=initial_state, **options)
         ad_state.check_gradient_allowed(self)
         if not initial_state and self._launched_again(args, options, True):
             return None

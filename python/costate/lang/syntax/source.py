@@ -14,6 +14,7 @@ from typing import Any
 from costate import _core
 from costate.errors import QuadrantsSyntaxError
 from costate.lang.syntax.graph_loops import rewritten
+from costate.lang.syntax.stream_blocks import spliced
 
 
 def _move_named_conditions(tree: ast.Module) -> None:
@@ -60,8 +61,8 @@ class Source:
             tree, indented = ast.parse(textwrap.dedent(text)), False
         ast.increment_lineno(tree, first - 1 - indented)
         _move_named_conditions(tree)
-        return rewritten(next(n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef,
-                                                                          ast.AsyncFunctionDef))))
+        function = next(n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)))
+        return spliced(rewritten(function))
 
     def _mangle(self) -> None:
         """Names such as `__n` are those of the class, as in Python."""
