@@ -13,11 +13,17 @@ from __future__ import annotations as _annotations
 
 import importlib as _importlib
 import os as _os
-from typing import Any as _Any
+import sys as _sys
+from typing import TYPE_CHECKING as _TYPE_CHECKING, Any as _Any
 
 import numpy as _np
 
-from . import _core
+_flags = _sys.getdlopenflags()
+_sys.setdlopenflags(_os.RTLD_LAZY)    # functions of the compiler are looked up when they are called first
+try:
+    from . import _core
+finally:
+    _sys.setdlopenflags(_flags)
 
 _core._set_package_folder(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)
 __version__ = _core.__version__
@@ -67,8 +73,9 @@ from costate.lang.data.axes import *  # noqa: F401,F403
 from costate import ad, lang, math, types
 from costate.lang.compat import aliases
 from costate.ad import stop_grad
-from costate._logging import (CRITICAL, DEBUG, ERROR, INFO, TRACE, WARN, critical, debug, error, info,
-                              is_logging_effective, set_logging_level, trace, warn, warning)
+if _TYPE_CHECKING:
+    from costate._logging import (CRITICAL, DEBUG, ERROR, INFO, TRACE, WARN, critical, debug, error, info,
+                                  is_logging_effective, set_logging_level, trace, warn, warning)
 
 from costate.lang.compat import impl as _impl
 from costate.lang.base import runtime as _runtime
@@ -96,7 +103,15 @@ def hex_to_rgb(color: _Any) -> _Any:
     return ((color >> 16) & 255) / 255, ((color >> 8) & 255) / 255, (color & 255) / 255
 
 
+#: Of modules that are imported when they are asked for.
+_LATER = {**dict.fromkeys(("CRITICAL", "DEBUG", "ERROR", "INFO", "TRACE", "WARN", "critical", "debug", "error", "info",
+                           "is_logging_effective", "set_logging_level", "trace", "warn", "warning"), "costate._logging")}
+__all__ = [_name for _name in globals() if not _name.startswith("_")] + list(_LATER)
+
+
 def __getattr__(name: str) -> _Any:
+    if name in _LATER:
+        return getattr(_importlib.import_module(_LATER[name]), name)
     if name == "torch_function":  # imports PyTorch
         from costate.interop.torch import torch_function
         return torch_function

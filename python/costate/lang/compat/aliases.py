@@ -6,10 +6,11 @@ import platform
 import sys
 import types
 from collections.abc import Iterator
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
-from costate import _logging, ad, errors, math
+from costate import ad, errors, math
 from costate.lang.base import dtypes, enums, runtime, state
 from costate.lang.compat import impl
 from costate.lang.data import axes, clear, field, ndarray, ranges, struct
@@ -35,7 +36,7 @@ _MODULES: dict[str, list[Any]] = {
     "lang.kernel_arguments": [(annotations_, ("template", "NdarrayType"))],
     "lang.kernel_impl": [(func, _KERNELS[:4]), (kernel, _KERNELS[4:])],
     "lang.matrix_ops": [(ops, ())],
-    "lang.misc": [(runtime, ()), (axes, ()), (_logging, ())],
+    "lang.misc": [(runtime, ()), (axes, ())],
     "lang.runtime_ops": [(runtime, ("sync",))],
     "lang.util": [],
     "math.mathimpl": [(math, ())],
@@ -103,6 +104,7 @@ def install() -> None:
     _fill(calls, ranges, ())
     _fill(struct, structs, ("dataclass",))
     _fill(ops, atomics, [n for n in vars(atomics) if n.startswith("atomic_")])
+    made["lang.misc"].__getattr__ = partial(getattr, sys.modules["costate"])    # `info` and the like
     util = made["lang.util"]
     util.to_taichi_type = util.to_quadrants_type = dtypes.cook
     util.has_pytorch, util.has_paddle = has_pytorch, lambda: False
