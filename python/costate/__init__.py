@@ -45,7 +45,7 @@ from costate.lang.values.ops import (FUNCTIONS as _FUNCTIONS, abs, atan2, bit_ca
                                      round, select, sgn, sqrt, stop_gradient, trunc, zero)
 from costate.lang.values.matrix import Matrix, Vector
 from costate.lang.values import operators as _operators  # noqa: F401  which both kinds of values get
-from costate.lang.data.annotations import template
+from costate.lang.data.annotations import ref, template
 from costate.lang.data.ranges import grouped, ndrange, static
 from costate.lang.trace.atomics import (atomic_add, atomic_and, atomic_cas, atomic_exchange, atomic_max, atomic_min,
                                         atomic_mul, atomic_or, atomic_sub, atomic_xor)
@@ -54,7 +54,7 @@ from costate.lang.trace.directives import (assume_in_range, block_dim, block_loc
                                            loop_unique, mesh_local, no_activate, parallelize, serialize,
                                            static_assert, static_print)
 from costate.lang.trace.sparse import activate, append, deactivate, is_active, length, rescale_index
-from costate.lang.values.decompositions import eig, polar_decompose, solve, svd, sym_eig
+from costate.lang.values.decompositions import polar_decompose, solve, svd
 from costate.lang.data.field import Field, Layout, MatrixField, ScalarField, VectorField, field
 from costate.lang.data.snode import FieldsBuilder, SNode, axes, deactivate_all_snodes, root
 from costate.lang.data.ndarray import (Backend, MatrixNdarray, MatrixTensor, Ndarray, ScalarNdarray, Tensor,
@@ -66,7 +66,7 @@ from costate.lang.syntax.graph_loops import graph_do_while
 from costate.lang.launch.capture import Graph, capture
 from costate.lang.launch import copying as _copying  # noqa: F401  which fields get
 from costate.lang.launch.perf_dispatch import perf_dispatch
-from costate.lang.compat.small_funcs import make_spd, volatile_load
+from costate.lang.compat.small_funcs import eig, fns as _fns, make_spd, sym_eig, volatile_load
 from costate.lang.data.struct import Struct, StructField
 from costate.lang.trace.structs import dataclass
 from costate.lang.data.axes import *  # noqa: F401,F403
@@ -80,6 +80,7 @@ if _TYPE_CHECKING:
 from costate.lang.compat import impl as _impl
 from costate.lang.base import runtime as _runtime
 lang.impl = _impl
+setattr(math, "fns", _fns)
 globals().update(_FUNCTIONS)
 indices = axes
 Template = template
@@ -115,7 +116,7 @@ def __getattr__(name: str) -> _Any:
     if name == "torch_function":  # imports PyTorch
         from costate.interop.torch import torch_function
         return torch_function
-    if name in ("algorithms", "graph", "profiler", "tools"):
+    if name in ("algorithms", "graph", "linalg", "profiler", "sparse", "tools"):
         return _importlib.import_module(f"costate.{name}")
     if name == "cfg":
         return _runtime.current_config()

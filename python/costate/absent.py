@@ -4,9 +4,6 @@ from __future__ import annotations
 
 _WINDOW = ("windows are no part of Costate: write pictures with `costate.tools.imwrite(x, \"a.png\")`, or "
            "show `x.to_numpy()` with matplotlib or another library of windows")
-_SPARSE_MATRIX = ("sparse matrices are no part of Costate: fill arrays of rows, columns and values in a kernel, "
-                  "and give them to scipy.sparse or torch.sparse")
-_SPARSE = "it is the grid of Taichi's examples: use `root.pointer(...)` and `rescale_index`"
 
 _THREADS = "kernels see work items, not threads: take the index of the loop"
 
@@ -21,8 +18,7 @@ _INSTEAD = {
     "write_vtk": "it needs another library: give `x.to_numpy()` to pyvista or meshio",
     "collect_kernel_profiler_metrics": "no metrics of kernels are kept", "CuptiMetric": "no metrics of kernels are kept",
     "get_predefined_cupti_metrics": "no metrics of kernels are kept",
-    "GUI": _WINDOW, "ui": _WINDOW, "linalg": _SPARSE_MATRIX, "sparse_matrix_builder": _SPARSE_MATRIX,
-    "sparse": _SPARSE,
+    "GUI": _WINDOW, "ui": _WINDOW,
     "aot": "kernels are kept in the cache on disk, for all processes",
     "Mesh": "loop over arrays of the indices of neighbours",
     "MeshInstance": "loop over arrays of the indices of neighbours",
@@ -32,7 +28,6 @@ _INSTEAD = {
     "Format": "read the elements of a field, and interpolate between them",
     "argpack": "pass a frozen dataclass, or `types.struct`", "ArgPack": "pass a frozen dataclass, or `types.struct`",
     "BitpackedFields": "use fields of integers, and shifts",
-    "ref": "functions become part of the kernel: `template()` is the argument itself",
     "get_addr": "pass the index instead of an address",
     "imwrite": "it is `tools.imwrite`", "imread": "it is `tools.imread`", "imshow": "it is `tools.imshow`",
     "imresize": "it is `tools.imresize`", "PLYWriter": "it is `tools.PLYWriter`",

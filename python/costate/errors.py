@@ -41,6 +41,10 @@ class QuadrantsIndexError(CompilationError, IndexError):
     """An index that does not fit its field or matrix."""
 
 
+class HostIndexError(QuadrantsIndexError, AssertionError):
+    """An index outside of an array, on the host: in Quadrants' debug mode a failed assertion."""
+
+
 class QuadrantsTypeError(CompilationError, TypeError):
     """An operation on values of types that it is not made for."""
 
@@ -53,12 +57,16 @@ class QuadrantsRuntimeError(Error, RuntimeError):
     """Something went wrong while a kernel ran, or in a call from Python."""
 
 
+class BadOrder(CompilationError, QuadrantsRuntimeError):
+    """An order of axes that is not that of the shape."""
+
+
 class QuadrantsAssertionError(QuadrantsRuntimeError, AssertionError):
     """An `assert` of a kernel does not hold, or a check of debug mode."""
 
 
-class QuadrantsRuntimeTypeError(QuadrantsRuntimeError, TypeError):
-    """An argument of a kernel has the wrong type."""
+class QuadrantsRuntimeTypeError(QuadrantsRuntimeError, TypeError, ValueError):
+    """An argument of a kernel has the wrong type or shape."""
 
 
 class BadArgument(_core.BadArgument, QuadrantsRuntimeError, TypeError):

@@ -5,10 +5,11 @@ from __future__ import annotations as _annotations
 from typing import Any as _Any
 
 from costate.absent import message
-from costate.lang.data.annotations import (CompoundType, NDArray, NdarrayType, matrix, ndarray, sparse_matrix_builder,
+from costate.lang.data.annotations import (CompoundType, NDArray, NdarrayType, matrix, ndarray, ref,
                                            template, vector)
 from costate.lang.data.buffer_view import BufferViewType
 from costate.lang.data.struct import StructType, struct
+from costate.lang.data.triplets import sparse_matrix_builder
 from costate.lang.base.dtypes import *  # noqa: F401,F403
 from costate.lang.base.dtypes import integer_types as integral_types  # noqa: F401
 from costate.types import enums  # noqa: F401
@@ -39,7 +40,7 @@ def is_tensor(dtype: _Any) -> bool:  # type: ignore[no-redef]
 
 
 __all__ = ["BufferViewType", "CompoundType", "NDArray", "NdarrayType", "StructType", "matrix", "ndarray",
-           "sparse_matrix_builder", "struct", "template", "vector"]
+           "ref", "sparse_matrix_builder", "struct", "template", "vector"]
 
 
 def __getattr__(name: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from costate import ad, errors, math
 from costate.lang.base import dtypes, enums, runtime, state
 from costate.lang.compat import impl
-from costate.lang.data import axes, clear, field, ndarray, ranges, struct
+from costate.lang.data import axes, clear, field, ndarray, ranges, struct, triplets
 from costate.lang.data import annotations as annotations_
 from costate.lang.launch import kernel
 from costate.lang.trace import atomics, calls, func, structs, validation
@@ -40,7 +40,7 @@ _MODULES: dict[str, list[Any]] = {
     "lang.runtime_ops": [(runtime, ("sync",))],
     "lang.util": [],
     "math.mathimpl": [(math, ())],
-    "types.annotations": [(annotations_, ("template", "sparse_matrix_builder"))],
+    "types.annotations": [(annotations_, ("template",)), (triplets, ("sparse_matrix_builder",))],
     "types.ndarray_type": [(annotations_, ("NdarrayType", "NDArray", "ndarray"))],
     "types.primitive_types": [(dtypes, ())],
     "types.compound_types": [(annotations_, ("CompoundType", "vector", "matrix"))],

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
 
 import numpy as np
 
-from costate.errors import QuadrantsCompilationError, QuadrantsTypeError
+from costate.errors import QuadrantsCompilationError, QuadrantsSyntaxError, QuadrantsTypeError
 from costate.lang.base import dtypes
 from costate.lang.data.extents import extents
 from costate.lang.values import arith
@@ -17,15 +18,39 @@ if TYPE_CHECKING:
     from costate.lang.base.dtypes import DataType
 
 
-class template:
+class OrNone:
+    """An annotation that may be written `annotation | None`."""
+
+    def __or__(self, other: Any) -> Any:
+        return Union[type(self) if isinstance(self, template) else self, other]
+
+    __ror__ = __or__
+
+
+def without_none(annotation: Any) -> tuple[Any, bool]:
+    """The annotation, and whether it was written `annotation | None`."""
+    args = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else ()
+    if len(args) != 2 or NoneType not in args:
+        return annotation, False
+    return args[args[0] is NoneType], True
+
+
+class template(OrNone):
     """Annotation: a value that is known when the kernel is compiled, or a field.
 
     `x: ti.template()` and `x: ti.template` mean the same. Of a `ti.func`: the argument itself
     instead of a copy.
     """
 
-    def __init__(self, tensor: Any = None, dim: Any = None) -> None:
+    def __init__(self, element_type: Any = None, ndim: Any = None) -> None:
         pass
+
+    def __call__(self) -> template:
+        return self
+
+
+class ref(template):
+    """Annotation of a parameter of a `ti.func` that changes the variable of its caller."""
 
 
 def _check_count(name: str, value: int | None, most: int | None) -> None:
@@ -35,7 +60,7 @@ def _check_count(name: str, value: int | None, most: int | None) -> None:
                                         f"not {value!r}")
 
 
-class NdarrayType:
+class NdarrayType(OrNone):
     """Annotation: an ndarray, or an array of NumPy or PyTorch."""
 
     def __init__(self, dtype: Any = None, ndim: Any = None, element_dim: Any = None, element_shape: Any = None,
@@ -173,9 +198,24 @@ class AnyCompound:
         return f"{'vector' if self.ndim == 1 else 'matrix'}(dtype={self.dtype})"
 
 
-def vector(n: Any = None, dtype: Any = None) -> Any:
-    """The type of vectors with n components; without n, of any size, for elements of arguments."""
-    return AnyCompound(1, dtype) if n is None else CompoundType((n,), dtype)
+class UnpackedType(CompoundType):
+    """A vector that is a member of a struct, and nothing else."""
+
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        raise QuadrantsSyntaxError("`types.vector(..., unpacked=True)` is the type of a member of a `ti.dataclass`; leave "
+                                   "`unpacked` out")
+
+    __call__ = cast = field = ndarray = tensor = _refuse
+
+
+def vector(n: Any = None, dtype: Any = None, *, unpacked: bool = False) -> Any:
+    """The type of vectors with n components; without n, of any size, for elements of arguments.
+
+    `unpacked` members of structs are as others: components are kept in registers where they fit.
+    """
+    if n is None:
+        return AnyCompound(1, dtype)
+    return (UnpackedType if unpacked else CompoundType)((n,), dtype)
 
 
 def matrix(n: Any = None, m: Any = None, dtype: Any = None) -> Any:
@@ -183,11 +223,3 @@ def matrix(n: Any = None, m: Any = None, dtype: Any = None) -> Any:
     if (n is None) != (m is None):
         raise QuadrantsTypeError("`types.matrix` has both a number of rows and of columns, or neither")
     return AnyCompound(2, dtype) if n is None else CompoundType((n, m), dtype)
-
-
-class sparse_matrix_builder:
-    """Annotation of Taichi that is not supported."""
-
-    def __init__(self, *_: Any, **__: Any) -> None:
-        raise QuadrantsCompilationError("sparse_matrix_builder is not supported; fill arrays of "
-                                        "rows, columns and values instead")

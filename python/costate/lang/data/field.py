@@ -5,11 +5,12 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, Any
 
-from costate.errors import QuadrantsRuntimeError, QuadrantsRuntimeTypeError
+from costate.errors import BadOrder, QuadrantsRuntimeError, QuadrantsRuntimeTypeError
 from costate.lang.base import dtypes
 from costate.lang.base.hooks import Hook
 from costate.lang.data import clear
 from costate.lang.data.annotations import AnyCompound, CompoundType
+from costate.lang.data.component import Component
 from costate.lang.data.extents import extents
 from costate.lang.data.pickled import Copied, CopiedCompanion
 from costate.lang.data.storage import Companion, Storage
@@ -164,9 +165,14 @@ class MatrixField(_Columns, Field):
     def _make_companion(self, which: str) -> _MatrixCompanion:
         return _MatrixCompanion(self, which)
 
-    def get_scalar_field(self, *index: Any) -> None:
-        raise QuadrantsRuntimeError("components of a field have no field of their own; read "
-                                    "`x[i][k]`, or `x.to_numpy()[..., k]`")
+    @property
+    def ndim(self) -> int:
+        """1 of vectors, 2 of matrices."""
+        return len(self.element_shape)
+
+    def get_scalar_field(self, *index: Any) -> Component:
+        """One component, as a field of numbers over the same memory."""
+        return Component(self, index)
 
 
 VectorField = MatrixField
@@ -178,7 +184,7 @@ def _check_order(order: str, shape: tuple[int, ...] | None) -> None:
         raise QuadrantsRuntimeError("a field with an `order` has a shape")
     axes = "ijklmnop"[:len(extents(shape))]
     if sorted(order) != sorted(axes):
-        raise QuadrantsRuntimeError(f"the `order` of a field of shape {extents(shape)} has each of the axes {axes!r} "
+        raise BadOrder(f"the `order` of a field of shape {extents(shape)} has each of the axes {axes!r} "
                                     f"once: {order!r}")
 
 

@@ -49,10 +49,21 @@ class Grouped:
         return (Matrix(list(i)) for i in box.python())
 
 
-class NDRange:
-    """`ti.ndrange(n, (lo, hi), ...)`: all tuples of indices."""
+def _order(axes: Any, count: int) -> tuple[int, ...]:
+    """The axes of the loops from the outermost one on."""
+    if axes is None:
+        return tuple(range(count))
+    if not isinstance(axes, (tuple, list)) or not all(type(a) is int for a in axes):
+        raise QuadrantsTypeError(f"`axes` of `ti.ndrange` is a tuple of integers, not {axes!r}")
+    if sorted(axes) != list(range(count)):
+        raise QuadrantsSyntaxError(f"`axes` of `ti.ndrange` has each of the numbers below {count} once, not {tuple(axes)}")
+    return tuple(axes)
 
-    def __init__(self, *args: Any) -> None:
+
+class NDRange:
+    """`ti.ndrange(n, (lo, hi), ...)`: all tuples of indices. `axes` are those of its loops, from the outermost one on."""
+
+    def __init__(self, *args: Any, axes: Any = None) -> None:
         self.bounds: list[Any] = []
         for a in args:
             if isinstance(a, Matrix):
@@ -74,10 +85,15 @@ class NDRange:
                     raise QuadrantsTypeError("Every argument of ndrange should be an integer scalar "
                                              "or a tuple/list of (int, int)")
             self.bounds.append((lo, hi))
-        self.dimensions = lambda values: values
+        self.axes = _order(axes, len(self.bounds))
+        self.bounds = [self.bounds[a] for a in self.axes]
+
+    def dimensions(self, values: Any) -> list[Any]:
+        """Indices in the order of the arguments, of those in the order of the loops."""
+        return [values[self.axes.index(k)] for k in range(len(self.axes))]
 
     def python(self) -> Any:
-        return itertools.product(*(range(lo, hi) for lo, hi in self.bounds))
+        return (tuple(self.dimensions(one)) for one in itertools.product(*(range(lo, hi) for lo, hi in self.bounds)))
 
     def __iter__(self) -> Any:
         return self.python()
@@ -87,8 +103,11 @@ class NDRange:
 
 
 def ndrange(*args: Any, axes: Any = None) -> NDRange:
-    """All tuples of indices below the extents: `for i, j in ti.ndrange(n, (1, m))`."""
-    return NDRange(*args)
+    """All tuples of indices below the extents: `for i, j in ti.ndrange(n, (1, m))`.
+
+    `axes=(1, 0)` runs through them with the first dimension innermost.
+    """
+    return NDRange(*args, axes=axes)
 
 
 def grouped(x: Any) -> Grouped:

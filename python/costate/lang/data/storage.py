@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from costate import _core
-from costate.errors import CannotCapture, MissingGradient, QuadrantsIndexError, QuadrantsRuntimeError, QuadrantsSyntaxError
+from costate.errors import (CannotCapture, HostIndexError, MissingGradient, QuadrantsIndexError,
+                            QuadrantsRuntimeError, QuadrantsSyntaxError)
 from costate.lang.base import dtypes, runtime, scalars, threads
 from costate.lang.base import state as surroundings
 from costate.lang.base.answer import Answer
@@ -333,7 +334,7 @@ class Storage(SharedMemory):
             return tuple(given)
         for k, lo, extent in zip(given, self.offset, self.shape):
             if not isinstance(k, (slice, float)) and k is not None and not lo <= k < lo + extent:
-                raise QuadrantsIndexError(f"index {k} is out of range of {self.describe()} of shape {self.shape}, whose indices "
+                raise HostIndexError(f"index {k} is out of range of {self.describe()} of shape {self.shape}, whose indices "
                                           f"begin at {self.offset}")
         return tuple(k if isinstance(k, (slice, float)) or k is None else k - lo for k, lo in zip(given, self.offset))
 
@@ -360,7 +361,7 @@ class Storage(SharedMemory):
                 raise QuadrantsIndexError(f"{k!r} is not an index of {self.describe()}; slices "
                                           "are those of `to_numpy()`")
             if not -extent <= k < extent:
-                raise QuadrantsIndexError(f"index {k} is out of range of {self.describe()} of "
+                raise HostIndexError(f"index {k} is out of range of {self.describe()} of "
                                           f"shape {self.shape}")
         return tuple(int(k) for k in key)
 

@@ -9,10 +9,11 @@ from operator import attrgetter
 from pickle import PicklingError
 from typing import Any
 
-from costate.errors import QuadrantsRuntimeTypeError, QuadrantsTypeError
+from costate.errors import QuadrantsRuntimeTypeError, QuadrantsSyntaxError, QuadrantsTypeError
 from costate.lang.base import dtypes
 from costate.lang.base.answer import Answer
-from costate.lang.data.field import check_layout, field
+from costate.lang.data.annotations import CompoundType, UnpackedType
+from costate.lang.data.field import append, check_layout, deactivate, field, length
 from costate.lang.data.ndarray import ndarray
 from costate.lang.values import arith
 from costate.lang.values.elementwise import elementwise
@@ -87,8 +88,17 @@ class Struct:
     def items(self) -> Any:
         return self._members.items()
 
-    def to_dict(self) -> dict[Any, Any]:
-        return dict(self._members)
+    entries = property(lambda self: self._members)
+    methods = property(lambda self: self._methods)
+
+    def __getitem__(self, name: Any) -> Any:
+        return self.member(name)
+
+    def __setitem__(self, name: Any, value: Any) -> None:
+        setattr(self, name, value)
+
+    def to_dict(self, include_methods: bool = False, include_ndim: bool = False) -> dict[Any, Any]:
+        return {**self._members, **(self._methods if include_methods else {})}
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -176,6 +186,30 @@ class StructField:
     def get_member_field(self, name: Any) -> Any:
         return self.members[name]
 
+    field_dict = property(lambda self: dict(self.members))
+    struct_methods = property(lambda self: self.methods)
+
+    @property
+    def snode(self) -> Any:
+        """The node of the first member."""
+        return self.first().snode
+
+    def parent(self, n: Any = 1) -> Any:
+        """The node n levels above the members."""
+        return self.first().parent(n)
+
+    def append(self, value: Any) -> Any:
+        """In a kernel, of a field of lists without other indices: see `costate.append`."""
+        return append(self, [], value)
+
+    def length(self) -> Any:
+        """In a kernel, of a field of lists without other indices: see `costate.length`."""
+        return length(self)
+
+    def deactivate(self) -> None:
+        """In a kernel: empties a field of lists without other indices."""
+        deactivate(self, [])
+
     def __getitem__(self, index: Any) -> StructElement:
         return StructElement(self, index)
 
@@ -188,15 +222,15 @@ class StructField:
         for one in self.members.values():
             one.fill(value)
 
-    def to_numpy(self) -> dict[Any, Any]:
-        return {k: f.to_numpy() for k, f in self.members.items()}
+    def to_numpy(self, *, copy: Any = True) -> dict[Any, Any]:
+        return {k: f.to_numpy(copy=copy) for k, f in self.members.items()}
 
     def from_numpy(self, arrays: Any) -> None:
         for k, f in self.members.items():
             f.from_numpy(arrays[k])
 
-    def to_torch(self, device: Any = None) -> Any:
-        return {k: f.to_torch(device=device) for k, f in self.members.items()}
+    def to_torch(self, device: Any = None, *, copy: Any = True) -> Any:
+        return {k: f.to_torch(device=device, copy=copy) for k, f in self.members.items()}
 
     def from_torch(self, tensors: Any) -> None:
         for k, f in self.members.items():
@@ -207,11 +241,23 @@ class StructField:
             f.copy_from(other.members[k])
 
 
+def packed(members: Any) -> dict[str, Any]:
+    """The types of members, of which none is `unpacked`."""
+    for name, kind in members.items():
+        if isinstance(kind, UnpackedType):
+            taken = [one for one in (f"_{name}{k}" for k in range(kind.n)) if one in members]
+            if taken:
+                raise QuadrantsSyntaxError(f"the member `{taken[0]}` has the name of a component of the unpacked vector `{name}`; "
+                                           "choose another name")
+    return {name: CompoundType(kind.shape, kind.dtype) if isinstance(kind, UnpackedType) else kind
+            for name, kind in members.items()}
+
+
 class StructType:
     """The type of structs: `types.struct(pos=vec3, mass=f32)`, or a class with `@dataclass`."""
 
     def __init__(self, members: Any, methods: Any = None, name: str = "struct") -> None:
-        self.members, self.methods, self.__name__ = dict(members), methods or {}, name
+        self.members, self.methods, self.__name__ = packed(members), methods or {}, name
 
     def __call__(self, *args: Any, **given: Any) -> Struct:
         if len(args) > len(self.members):

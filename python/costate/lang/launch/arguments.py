@@ -18,15 +18,18 @@ from costate import _core
 from costate.errors import CannotCapture, MissingGradient, QuadrantsRuntimeTypeError, QuadrantsSyntaxError
 from costate.lang.base import dtypes, runtime, scalars
 from costate.lang.base.state import records, state
-from costate.lang.data.annotations import CompoundType, NdarrayType
+from costate.lang.data.annotations import CompoundType, NdarrayType, UnpackedType, ref, without_none
 from costate.lang.data.buffer_view import BufferView, BufferViewType
+from costate.lang.data.component import Component
 from costate.lang.data.ndarray import Ndarray, Tensor
 from costate.lang.data.storage import Storage
 from costate.lang.data.struct import Struct, StructField, StructType
+from costate.lang.data.triplets import Triplets, sparse_matrix_builder
 from costate.lang.trace.arrays import TracedArray, TracedView
 from costate.lang.trace.frame import Bound
 from costate.lang.trace.func import Func, is_template
 from costate.lang.trace.passed import Companion, Item
+from costate.lang.trace.triplets import TracedTriplets
 from costate.lang.values.expr import Expr
 from costate.lang.values.lifted import lifts, numbers, type_of
 from costate.lang.values.matrix import Matrix
@@ -62,6 +65,12 @@ def _is_tensor(annotation: Any) -> bool:
 
 def parameter_for(name: str, annotation: Any, position: Any) -> Any:
     """The Parameter of an annotation."""
+    inner, may_be_none = without_none(annotation)
+    if may_be_none:
+        parameter = parameter_for(name, inner, position)
+        return parameter if isinstance(parameter, TemplateParameter) else OptionalParameter(name, parameter)
+    if isinstance(annotation, (ref, UnpackedType)):
+        raise QuadrantsSyntaxError(f"parameter `{name}`: `ref` is for parameters of funcs, and `unpacked` for members of structs")
     if is_template(annotation):
         return TemplateParameter(name)
     if isinstance(annotation, NdarrayType) or annotation is NdarrayType:
@@ -71,6 +80,8 @@ def parameter_for(name: str, annotation: Any, position: Any) -> Any:
         return ViewParameter(name, annotation if isinstance(annotation, BufferViewType) else BufferViewType())
     if _is_tensor(annotation):
         return AnyParameter(name)
+    if isinstance(annotation, sparse_matrix_builder) or annotation is sparse_matrix_builder:
+        return BuilderParameter(name)
     if annotation is Matrix or dtypes.is_dtype(annotation) and annotation is not None:
         if annotation is not Matrix:
             return ScalarParameter(name, dtypes.cook(annotation))
@@ -83,6 +94,22 @@ def parameter_for(name: str, annotation: Any, position: Any) -> Any:
     raise QuadrantsSyntaxError(f"Invalid type annotation (argument {position}) of parameter `{name}`: "
                            f"{annotation!r}; use a data type such as `ti.f32`, "
                            "`ti.types.ndarray()`, `ti.template()`, a vector type or a dataclass")
+
+
+class OptionalParameter:
+    """`annotation | None`."""
+
+    def __init__(self, name: str, parameter: Any) -> None:
+        self.name, self.parameter = name, parameter
+
+    def bind(self, value: Any, values: Values) -> None:
+        if value is None:
+            values.key.append(None)
+        else:
+            self.parameter.bind(value, values)
+
+    def trace(self, builder: Builder, value: Any, path: Path) -> Any:
+        return Bound(None) if value is None else self.parameter.trace(builder, value, path)
 
 
 class ScalarParameter:
@@ -177,6 +204,27 @@ class ViewParameter:
         return Bound(TracedView(array, offset, size))
 
 
+class BuilderParameter:
+    """A sparse matrix that the kernel builds: its arrays."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def _parts(self, value: Triplets) -> list[Any]:
+        return [(ArrayParameter(self.name, kind), array) for kind, array in zip(value.kinds(), value.arrays)]
+
+    def bind(self, value: Any, values: Values) -> None:
+        if not isinstance(value, Triplets):
+            raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` is a {type(value).__name__}, not a "
+                                            "`linalg.SparseMatrixBuilder`")
+        values.key.append(value.most)
+        for part, array in self._parts(value):
+            part.bind(array, values)
+
+    def trace(self, builder: Builder, value: Triplets, path: Path) -> Bound:
+        return Bound(TracedTriplets([part.trace(builder, array, path).value for part, array in self._parts(value)], value.most))
+
+
 class TemplateParameter:
     def __init__(self, name: str) -> None:
         self.name = name
@@ -197,6 +245,9 @@ class TemplateParameter:
             values.key.append((Matrix, value.shape))
             for one in value.entries:
                 self.bind(one, values)
+        elif isinstance(value, Component):
+            values.key.append((value.index, id(value.field)))
+            values.kept.append(value.field)
         else:
             parts = _parts(value)
             names = tuple(value.members) if isinstance(value, StructField) else ()

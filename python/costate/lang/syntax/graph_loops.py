@@ -27,6 +27,7 @@ def _rewrite(node: Any, counter: ast.Name) -> None:
     for one in (node.test, *ast.walk(end)):
         ast.copy_location(one, test)
     node.body.append(end)
+    node.is_graph = True
 
 
 def rewritten(function: ast.stmt) -> ast.stmt:

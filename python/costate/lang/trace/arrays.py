@@ -91,6 +91,9 @@ class Element(Place):
 
     def compare_exchange(self, expected: int, desired: int) -> Expr:
         b = require("an element")
+        if self.dtype.is_float:
+            raise QuadrantsTypeError(f"`atomic_cas` is of integers, not of {self.dtype}; use `atomic_add`, `atomic_min`, "
+                                     "`atomic_max` or `atomic_exchange`, or keep the bits in a field of integers")
         _written(self, b)
         old = b.trace.compare_exchange(self.array.handle, self.dtype.core, self.handles,
                                        self.value_for_update(expected),
@@ -108,6 +111,8 @@ class Element(Place):
         """The atomic operation of the library that `op` is, and its right side as an element."""
         dtype = self.dtype
         self.check_operand(value)
+        if op in ("and", "or", "xor") and dtype.is_float:
+            raise QuadrantsTypeError(f"an element of type {dtype} has no bits for `{op}`; use a field of integers, or `bit_cast`")
         if dtype.is_bool and op in ("add", "sub", "min", "max"):
             raise QuadrantsTypeError(f"an element of type {dtype} has no atomic `{op}`; use `&=`, `|=` and `^=`, or "
                                      "another type")
@@ -135,12 +140,14 @@ class ElementGroup(Group):
 
     @property
     def places(self) -> Any:  # type: ignore[override]
-        if self._places is None:
-            b = require("an element")
-            numbers = [b.constant(i64, k) for k in range(max(self.shape))]
-            self._places = [Element(self.array, self.handles + [numbers[k] for k in index])
-                            for index in _all_indices(self.shape)]
-        return self._places
+        if self._places is not None:
+            return self._places
+        b = require("an element")
+        numbers = [b.constant(i64, k) for k in range(max(self.shape))]
+        made = [Element(self.array, self.handles + [numbers[k] for k in index]) for index in _all_indices(self.shape)]
+        if not b.dry:   # the numbers of a dry run are none
+            self._places = made
+        return made
 
     dtype = property(lambda self: self.array.dtype)
     is_local, is_element = False, True

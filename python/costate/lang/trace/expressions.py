@@ -16,6 +16,7 @@ from costate.lang.analysis.scan import is_evaluated_once, is_simple, may_be_inte
 from costate.lang.base import dtypes
 from costate.lang.base.dtypes import u1
 from costate.lang.data.ranges import RangeOf
+from costate.lang.data.component import Component
 from costate.lang.data.storage import Storage
 from costate.lang.data.struct import Struct, StructField
 from costate.lang.syntax.source import unsupported
@@ -25,6 +26,7 @@ from costate.lang.trace.frame import Bound
 from costate.lang.trace.message import Text, formatted_by_percent
 from costate.lang.trace.places import Group, LocalArray, Place, Variable
 from costate.lang.trace.structs import element as struct_element
+from costate.lang.trace.triplets import TracedTriplets
 from costate.lang.trace.variables import Like, variable_for
 from costate.lang.trace.walker import Walker
 from costate.lang.values import arith, ops
@@ -355,10 +357,12 @@ class Expressions(Walker):
         return self.value(node)
 
     def subscript(self, base: Any, index: Any) -> Any:
-        if isinstance(base, TracedArray):
+        if isinstance(base, (TracedArray, TracedTriplets)):
             return base.at(index)
         if isinstance(base, StructField):
             return struct_element(self.builder, base, index)
+        if isinstance(base, Component):
+            return self.subscript(traced(self.builder, base.field).at(index), base.index)
         if isinstance(base, (Group, LocalArray)):
             return base.part(index)
         if isinstance(base, Matrix):

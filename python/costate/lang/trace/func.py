@@ -7,10 +7,10 @@ import inspect
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from costate.errors import QuadrantsNameError, QuadrantsSyntaxError, QuadrantsTypeError, RecursiveCall
+from costate.errors import ArgumentCountError, QuadrantsNameError, QuadrantsSyntaxError, QuadrantsTypeError, RecursiveCall
 from costate.lang.analysis.scan import calls_methods
 from costate.lang.base import dtypes
-from costate.lang.data.annotations import CompoundType, NdarrayType, template
+from costate.lang.data.annotations import CompoundType, NdarrayType, template, without_none
 from costate.lang.data.struct import Struct
 from costate.lang.syntax.source import Source
 from costate.lang.trace import early, plain
@@ -89,6 +89,7 @@ class Func:
         functools.update_wrapper(self, function)
         self._source: Any = None
         self._hints: Any = None
+        self.requires_top_level = False
         self.parameters = list(inspect.signature(function).parameters.values())
 
     @property
@@ -128,6 +129,9 @@ class Func:
     def inline(self, visitor: Any, args: Any, options: Any) -> Any:
         """Traces the function where it is called."""
         builder = visitor.builder
+        if self.requires_top_level and builder.depth > builder.graph_depth:
+            raise QuadrantsSyntaxError(f"`{self.__name__}` is a func with `requires_top_level=True`: it is called at the top of a "
+                                       "kernel, and not inside of a `for`, `if` or `while` of run time")
         if self.instance is not None:
             args = [self.instance, *args]
         bound = self._bind(args, options)
@@ -163,7 +167,7 @@ class Func:
         try:
             bound = inspect.signature(self.function).bind(*args, **options)
         except TypeError as error:
-            raise QuadrantsTypeError(f"`{self.__name__}()`: {error}") from None
+            raise ArgumentCountError(f"`{self.__name__}()`: {error}") from None
         bound.apply_defaults()
         return bound.arguments
 
@@ -176,6 +180,9 @@ class Func:
         return given.copied(partial(frame.variable, name)) if changes else given.get()
 
     def _parameter(self, frame: Frame, name: str, annotation: Any, given: Any) -> Any:
+        annotation, may_be_none = without_none(annotation)
+        if may_be_none and given is None:
+            return Bound(None)
         if isinstance(given, Struct):
             return Bound(self._struct(frame, name, annotation, given))
         if is_template(annotation):
@@ -207,10 +214,15 @@ class Func:
 
 def func(function: Any = None, *, is_real_function: bool = False,
          requires_top_level: bool = False) -> Any:
-    """Makes a function callable in kernels, whose code it becomes part of. The options have no effect."""
+    """Makes a function callable in kernels, whose code it becomes part of.
+
+    `requires_top_level` refuses calls inside of loops and branches of run time; `is_real_function` has no effect.
+    """
     if function is None:
-        return func
-    return Func(function)
+        return functools.partial(func, is_real_function=is_real_function, requires_top_level=requires_top_level)
+    made = Func(function)
+    made.requires_top_level = requires_top_level
+    return made
 
 
 class PyFunc(Func):

@@ -15,6 +15,7 @@ from costate.lang.analysis.scan import has_jump
 from costate.lang.base.dtypes import i32, i64, u1, u64
 from costate.lang.data.ranges import Grouped, NDRange, RangeOf, Static, static
 from costate.lang.data.snode import SNode
+from costate.lang.data.component import Component
 from costate.lang.data.storage import Storage
 from costate.lang.data.struct import StructField
 from costate.lang.trace.arrays import TracedArray, traced
@@ -98,6 +99,8 @@ class Loops(Statements):
                        dimensions=iterable.dimensions)
         if isinstance(iterable, StructField):
             iterable = iterable.first()
+        if isinstance(iterable, Component):
+            iterable = iterable.field
         if isinstance(iterable, (Storage, SNode)):
             lows = getattr(iterable, "offset", None) or (0,) * len(iterable.shape)
             return Box([(lo, lo + n, 1) for lo, n in zip(lows, iterable.shape)], scalar=False,
@@ -328,12 +331,12 @@ class Loops(Statements):
 
     def bind_indices(self, node: ast.For, values: list[Any], box: Box, grouped: bool) -> None:
         target = node.target
+        if box.dimensions is not None:
+            values = box.dimensions(values)
         if grouped:
             vector = Matrix.of(values, (len(values),)) if values else Matrix.of([], (0,))
             self.bind_index(node, target, vector)
             return
-        if box.dimensions is not None:
-            values = box.dimensions(values)
         if isinstance(target, (ast.Tuple, ast.List)):
             if len(target.elts) == 1 and len(values) == 1 or len(target.elts) == len(values):
                 for one, value in zip(target.elts, values):

@@ -304,7 +304,9 @@ class Statements(Expressions):
         self.frame.loops.append("loop")
         if b.cap:
             b.cap.iteration()
+        b.graph_depth += getattr(node, "is_graph", False)
         self.inner(node.body)
+        b.graph_depth -= getattr(node, "is_graph", False)
         self.frame.loops.pop()
         b.trace.end()
         self.left(node)

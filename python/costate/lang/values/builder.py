@@ -54,6 +54,7 @@ class Builder:
         self.loc = loc
         self.dry = 0
         self.depth = 0          # of runtime control flow around the current statement
+        self.graph_depth = 0    # of that, of loops over counters of graphs
         self.in_range = False
         self.arguments: list[Any] = []     # what each argument of the kernel is, see kernel.py
         self.lifted = Lifted()  # numbers of objects that are arguments

@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from costate.lang.base.dtypes import DataType
 
 
-def _type_of(a: Matrix, what: str, dt: DataType | None) -> DataType:
-    if not isinstance(a, Matrix) or a.ndim != 2 or a.n != a.m or a.n not in (2, 3):
-        shape = a.shape if isinstance(a, Matrix) else type(a).__name__
-        raise QuadrantsTypeError(f"`{what}` is of matrices with 2 or 3 rows and columns, not of "
+def type_of(a: Any, what: str, dt: DataType | None, least: int = 2, most: int = 3) -> DataType:
+    """The type of what is computed of a matrix that has between `least` and `most` rows, and as many columns."""
+    shape = getattr(a, "shape", type(a).__name__)
+    if not isinstance(shape, tuple) or len(shape) != 2 or shape[0] != shape[1] or not least <= shape[0] <= most:
+        rows = str(least) if most == least else f"{least} {'or' if most == least + 1 else 'to'} {most}"
+        raise QuadrantsTypeError(f"`{what}` is of matrices with {rows} rows and columns, not of "
                                  f"{shape}")
     dtype = dtypes.cook(dt) if dt is not None else a.dtype
     return dtype if dtype.is_float and dtype is not dtypes.f16 else dtypes.defaults.fp
@@ -26,7 +28,7 @@ def _type_of(a: Matrix, what: str, dt: DataType | None) -> DataType:
 
 def _decomposed(a: Matrix, what: str, dt: DataType | None, *shapes: Any) -> list[Any]:
     """The results of the method `what` of the trace: a vector or matrix for each letter of `shapes`."""
-    dtype = _type_of(a, what, dt)
+    dtype = type_of(a, what, dt)
     b = require(what)
     entries = [value_of(e, dtype).handle for row in a.table() for e in row]
     sizes = [a.n if len(shape) == 1 else a.n * a.n for shape in shapes]
@@ -51,8 +53,8 @@ def polar_decompose(A: Any, dt: Any = None) -> tuple[Any, ...]:
     return tuple(_decomposed(A, "polar_decompose", dt, "nn", "nn"))
 
 
-def sym_eig(A: Any, dt: Any = None) -> tuple[Any, ...]:
-    """(values, vectors) of a symmetric matrix: ascending, and columns in the same order."""
+def small_sym_eig(A: Any, dt: Any = None) -> tuple[Any, ...]:
+    """(values, vectors) of a symmetric matrix of 2 or 3 rows: ascending, and columns in the same order."""
     return tuple(_decomposed(A, "sym_eig", dt, "n", "nn"))
 
 
@@ -60,7 +62,3 @@ def solve(A: Any, b: Any, dt: Any = None) -> Any:
     """x with A @ x == b, of up to 4 rows."""
     return A.inverse() @ b
 
-
-def eig(A: Any, dt: Any = None) -> None:
-    raise QuadrantsTypeError("`eig` has complex results, which are not supported; of symmetric "
-                             "matrices use `sym_eig`")
