@@ -91,8 +91,12 @@ def test_updates_of_vectors_that_the_kernel_overwrites():
     function = ti.torch_function(grow, updates=[0])
     checks(lambda x: function(x, 2.0), doubles(3, 2))
     assert function(doubles(3, 2), k=torch.tensor(2.0)).shape == (3, 2)
-    with pytest.raises(ti.errors.BadArgument, match="a scalar or vector, which has no gradient"):
-        function(doubles(3, 2), torch.tensor(2.0, requires_grad=True))
+    checks(function, doubles(3, 2), doubles(1)[0])
+    k = torch.tensor([2.0], requires_grad=True)     # of another type and shape
+    function(doubles(3, 2), k).sum().backward()
+    assert k.grad.shape == (1,) and k.grad.dtype == torch.float32
+    with pytest.raises(ti.errors.BadArgument, match="is argument 1 .*f64 of shape"):
+        function(doubles(3, 2), doubles(2))
     with pytest.raises(TypeError, match="takes 2 arguments .1 given."):
         function(doubles(3, 2))
     with pytest.raises(ti.errors.BadArgument, match="no array argument 1"):
@@ -122,8 +126,11 @@ def test_methods_and_arrays_that_need_gradients():
 
     function = ti.torch_function(Scene().scaled, outputs={2: 0})
     checks(lambda x: function(x, ti.Vector([1.0, 2.0])), doubles(3))
-    with pytest.raises(ti.BadArgument, match="is argument 1 .*, a scalar or vector, which has no gradient"):
-        function(doubles(3), doubles(2))
+    assert function(doubles(3), torch.tensor([1.0, 2.0])).shape == (3,)
+    checks(function, doubles(3), doubles(2))
+    checks(lambda w: function(doubles(3).detach(), w), doubles(2))
+    with pytest.raises(ti.BadArgument, match="is argument 1 .*f64 of shape .2,."):
+        function(doubles(3), doubles(3))
 
 
 def test_numpy_arrays_are_written_and_structs_are_refused():
@@ -196,3 +203,34 @@ def test_members_that_change_before_the_derivative(primitives):
         result.backward()
     owner.factor = 3.0
     assert torch.allclose(torch.autograd.grad(function(x).sum(), x)[0], 6 * x)
+
+
+def test_tensors_as_numbers_under_a_tape():
+    x, loss = ti.field(ti.f32, 3), ti.field(ti.f32, (), needs_grad=True)
+
+    @ti.kernel
+    def k(a: ti.f32, v: ti.types.vector(2, ti.f32)):
+        for i in x:
+            loss[None] += a * a * x[i] * v[1]
+
+    x.fill(2)
+    a, v = torch.tensor(3.0, requires_grad=True), torch.tensor([1.0, 0.5], requires_grad=True)
+    v.grad = torch.ones(2)
+    with ti.ad.Tape(loss):
+        k(a, v)
+        k(a, v.detach())
+    assert a.grad.item() == 36 and v.grad.tolist() == [1, 55]
+    a.grad = v.grad = None
+    loss.grad.fill(1)
+    k.grad(a, v)
+    assert a.grad.item() == 18 and v.grad.tolist() == [0, 54]
+    found = k.grad(a.detach(), v.detach(), scalars=True)
+    assert found["a"] == 18 and found["v"].to_list() == [0, 54]
+
+
+def test_numbers_of_the_host_in_tensors_are_refused():
+    x, loss = ti.field(ti.f32, 3, needs_grad=True), ti.field(ti.f32, (), needs_grad=True)
+    with pytest.raises(ti.errors.NotDifferentiable, match="tensor of PyTorch"):
+        with ti.ad.Tape(loss):
+            torch.ones(3) * x[0]
+    assert (torch.ones(3) * x[0]).tolist() == [0, 0, 0]

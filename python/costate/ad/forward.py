@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from costate.ad.host_numbers import ForwardNumbers
 from costate.errors import QuadrantsAssertionError, QuadrantsRuntimeError
 from costate.lang.base.state import state
 from costate.lang.data import storage
@@ -29,6 +30,7 @@ class FwdMode:
         self.clear_gradients = clear_gradients
         self.calls: list[Any] = []
         self.entered = self.left = False
+        self.numbers = ForwardNumbers(self)
 
     def __enter__(self) -> FwdMode:
         if self.entered:

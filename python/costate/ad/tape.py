@@ -13,6 +13,7 @@ import numpy as np
 
 from costate import _core
 from costate.ad.check import Saved, compare
+from costate.ad.host_numbers import HiddenNumbers, TapeNumbers
 from costate.errors import BadArgument, CannotReplay, QuadrantsRuntimeError
 from costate.lang.base import dtypes, progress, runtime
 from costate.lang.base.enums import AutodiffMode
@@ -127,6 +128,8 @@ class Tape:
         self.gradient_evaluated = False
         self.core = _core.Tape(**options_of(snapshots, budget, on_host, folder))
         self.progress = progress
+        self.numbers = TapeNumbers(self)
+        self.hidden_numbers = HiddenNumbers(self.numbers)
         self.last_report: Any = None
         self.found: set[Any] = set()      # the kernels that were launched
         self.again: dict[Any, Any] = {}         # entries of `fast` that were recorded, and the last claim before that
@@ -257,11 +260,11 @@ class Tape:
     def run(self, kernel: Any, args: Any) -> Any:
         """Runs a kernel, which may be one of a function with a gradient of its own."""
         last_claim = claims.last_claim
-        found, values = kernel.specialise(args)
+        found, values = kernel.specialise(args, None if state.hidden else self.numbers)
         if not state.hidden:
             self.found.add(found)
             if found.compiled is not None:
-                self._meet_arrays(found.arguments(values.items))
+                self._meet_arrays(found, found.arguments(values.items))
         result = found.launch(values, "primal")
         entry = fast.table_of(kernel).add(kernel, args[kernel.instance is not None:], found, values)
         if entry is not None and not (state.hidden and values.tensors):
@@ -272,13 +275,17 @@ class Tape:
         """Notes a call like one that was recorded; False if there is more to do."""
         if state.hidden:
             return self.hidden_again.get(entry) is claims.last_claim
-        if self.again.get(entry) is not claims.last_claim or self.grad_check or self.validation:
+        if self.again.get(entry) is not claims.last_claim or self.grad_check or self.validation or self.numbers.constants:
             return False
+        if self.numbers.made:
+            self.numbers.check_plain(args)
         self.calls.append((kernel, args if kernel.instance is None else (kernel.instance, *args)))
         self.modes.append(kernel.autodiff_mode)
         return True
 
-    def _meet_arrays(self, arrays: list[Any]) -> None:
+    def _meet_arrays(self, found: Any, arrays: list[Any]) -> None:
+        if self.numbers.constants:
+            self.numbers.refuse_constants(arrays, found.name)
         for array in arrays:
             if isinstance(array, _core.Array) and id(array) not in self.arrays:
                 self.arrays[id(array)] = array, array.version
@@ -383,6 +390,7 @@ class Tape:
         try:
             with in_python(kernels={f.name: f.names for f in self.found}):
                 self._backward()
+            self.numbers.end()
             for copied, tensor, _ in self.copies.values():
                 copied.read_gradient(tensor)
         finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import os
 from typing import Any, Callable, Mapping, Sequence, Union
 
@@ -11,7 +12,7 @@ from torch.autograd.function import once_differentiable
 
 from .. import _core, errors
 from ..ad.tape import options_of
-from costate.lang.base import runtime
+from costate.lang.base import dtypes, runtime
 from costate.lang.launch.arguments import ArrayParameter, ScalarParameter, TemplateParameter, VectorParameter
 from . import memory_kind
 from .copies import on_host, read
@@ -73,6 +74,20 @@ class _Plan:
 
     def takes_tensor(self, position: int) -> bool:
         return self.is_array(position) or not self.is_core and isinstance(self.types[position], TemplateParameter)
+
+    def device_of(self, arguments: Sequence[Any]) -> Any:
+        """That of the first tensor that is an array."""
+        return next((a.device for i, a in zip(self.inputs, arguments) if isinstance(a, torch.Tensor) and self.takes_tensor(i)),
+                    memory_kind())
+
+    def as_array(self, position: int, tensor: torch.Tensor, device: Any) -> torch.Tensor:
+        """A tensor that requires a gradient in the place of a number, vector or matrix: in the type and shape of that."""
+        kind: Any = self.types[position]
+        dtype = kind.dtype if self.is_scalar(position) else kind.kind.dtype or dtypes.defaults.fp
+        shape = () if self.is_scalar(position) else kind.kind.shape
+        if not dtype.is_float or tensor.numel() != math.prod(shape):
+            reject(tensor, f"is argument {position} (counted from 0) of kernel `{self.name}`, which is {dtype} of shape {shape}")
+        return tensor.to(device, TORCH_DTYPES[dtype.core]).reshape(shape).contiguous()
 
     def needs_grad(self, position: int) -> bool:
         """Whether the kernel takes no array without a gradient."""
@@ -169,7 +184,7 @@ class _Launch:
             use_current_stream(self.device, first)
         self.values: list[Any] = []
         for i, value in enumerate(tensors):
-            if isinstance(value, torch.Tensor) and plan.takes_tensor(i):
+            if isinstance(value, torch.Tensor) and (plan.takes_tensor(i) or plan.is_number(i)):
                 check(value)
                 gradient = gradients.get(i)
                 if gradient is None and plan.needs_grad(i):
@@ -425,7 +440,7 @@ def torch_function(kernel: Any, outputs: Mapping[int, Output] | None = None, *,
     that they are like, or else of the first tensor.
 
     The function takes the other arguments in order: tensors, which are copied
-    only if they are not contiguous or not on the device, and numbers. It runs on PyTorch's current
+    only if they are not contiguous or not on the device, and numbers, which may be tensors too. It runs on PyTorch's current
     stream and returns one tensor or a tuple of them. Where the gradient needs
     values that the kernel overwrites, the kernel runs once more in `backward`.
     The gradient has a gradient too, but that none; forward mode (`torch.autograd.forward_ad`)
@@ -447,19 +462,25 @@ def torch_function(kernel: Any, outputs: Mapping[int, Output] | None = None, *,
             raise TypeError(f"{plan.name}() takes {len(plan.inputs)} arguments "
                             f"({len(arguments) + len(named)} given): {error}") from None
         apply: Any = _Function.apply
-        return apply(plan, *[_prepared(plan, i, a) for i, a in zip(plan.inputs, arguments)])
+        device = plan.device_of(arguments)
+        return apply(plan, *[_prepared(plan, i, a, device) for i, a in zip(plan.inputs, arguments)])
 
     function.__name__ = function.__qualname__ = plan.name
     return function
 
 
-def _prepared(plan: _Plan, position: int, argument: Any) -> Any:
+def _has_derivative(tensor: torch.Tensor) -> bool:
+    return tensor.requires_grad or torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None
+
+
+def _prepared(plan: _Plan, position: int, argument: Any, device: Any) -> Any:
     if not isinstance(argument, torch.Tensor):
         return argument
     if plan.takes_tensor(position):
         return argument.contiguous()
-    if argument.requires_grad and plan.is_number(position):
+    if plan.is_number(position) and _has_derivative(argument):
+        if not plan.is_core:
+            return plan.as_array(position, argument, device)
         reject(argument, f"is argument {position} (counted from 0) of kernel "
-                f"`{plan.name}`, a scalar or vector, which has no gradient; make it an array of "
-                "rank 0, or pass `x.item()` or `x.tolist()`")
-    return argument.item() if plan.is_scalar(position) else argument
+                f"`{plan.name}`, a scalar, which has no gradient; make it an array of rank 0, or pass `x.item()`")
+    return argument.item() if plan.is_scalar(position) else argument.tolist() if plan.is_number(position) else argument

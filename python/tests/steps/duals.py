@@ -23,6 +23,11 @@ class Dual:
 
     __radd__, __rmul__ = __add__, __mul__
 
+    def quotient(self):
+        """1 / (1.5 + x * x)"""
+        value = 1 / (1.5 + self.value * self.value)
+        return Dual(value, -2 * self.value * value * value * self.slopes)
+
     def sin(self):
         return Dual(math.sin(self.value), math.cos(self.value) * self.slopes)
 

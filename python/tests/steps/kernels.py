@@ -119,6 +119,16 @@ class Kernels:
             for i in real.t:
                 b[i % 3] += real.t[i] * real.t[i] * k
 
+        @ti.kernel
+        def pair(k: ti.f64) -> ti.types.vector(2, ti.f64):
+            return ti.Vector([ti.sin(a[0] * k), b[1] * k])
+
+        @ti.kernel
+        def toward(target: ti.types.vector(2, ti.f64), k: ti.f64):
+            for i in v:
+                v[i] += (target - v[i]) * k
+
+        self.pair, self.toward = pair, toward
         self.total, self.all["around"] = total, around
         self.all["scatter"], self.all["gather"] = scatter, gather
         for name in ("numbers", "nested", "lists", "properties"):

@@ -2,10 +2,11 @@
 
 import numpy as np
 
+import costate as ti
 from steps import members
 from steps.duals import Dual, constants
 from steps.kernels import MODELS
-from steps.world import SHAPES
+from steps.world import REGISTERS, SHAPES
 
 SCALARS, ALL = ("a", "b", "n", "p"), tuple(SHAPES)
 KINDS = []
@@ -37,9 +38,17 @@ def _index(rng, name, count=None):
     return tuple(int(rng.integers(n)) for n in SHAPES[name][:count])
 
 
-def _indices(name):
-    """How many dimensions are not components."""
-    return 1
+def _register(rng):
+    return int(rng.integers(REGISTERS))
+
+
+def _argument(rng):
+    """A number, or the name of one that the host has."""
+    return f"h{_register(rng)}" if rng.random() < 0.4 else _number(rng)
+
+
+def _given(w, argument):
+    return w.host[int(argument[1:])] if isinstance(argument, str) else argument
 
 
 @step(10)
@@ -47,13 +56,13 @@ class Launch(Step):
     launches = True
 
     def __init__(self, rng):
-        self.name, self.k = str(rng.choice(list(MODELS))), _number(rng)
+        self.name, self.k = str(rng.choice(list(MODELS))), _argument(rng)
 
     def real(self, w):
-        w.kernels.all[self.name](self.k)
+        w.kernels.all[self.name](_given(w, self.k))
 
     def model(self, w):
-        MODELS[self.name](w, self.k)
+        MODELS[self.name](w, _given(w, self.k))
 
 
 @step(3)
@@ -76,7 +85,7 @@ class Element(Step):
 
 @step(3)
 class Augmented(Step):
-    """x[i] += value: what it reads is a constant."""
+    """x[i] += value"""
 
     def __init__(self, rng):
         self.name, self.k = str(rng.choice(SCALARS)), _number(rng)
@@ -87,7 +96,7 @@ class Augmented(Step):
 
     def model(self, w):
         array = getattr(w, self.name)
-        array[self.index] = Dual(array[self.index].value + self.k)
+        array[self.index] = array[self.index] + self.k
 
 
 @step(3)
@@ -194,7 +203,7 @@ class Carry(Step):
 
     def model(self, w):
         source, target = (getattr(w, n) for n in self.names)
-        target[self.places[1]] = Dual(source[self.places[0]].value)
+        target[self.places[1]] = source[self.places[0]]
 
 
 @step(1)
@@ -243,6 +252,7 @@ class Member(Step):
 
     def model(self, w):
         w.members[self.name] = self.number
+        w.replaced.pop(self.name, None)
 
 
 @step(1)
@@ -252,13 +262,17 @@ class Returned(Step):
     launches = True
 
     def __init__(self, rng):
-        self.i, self.k = int(rng.integers(3)), _number(rng)
+        self.i, self.k = int(rng.integers(3)), _argument(rng)
 
     def real(self, w):
-        w.a[self.i] = w.kernels.total(self.k)
+        w.a[self.i] = w.kernels.total(_given(w, self.k))
 
     def model(self, w):
-        w.a[self.i] = Dual(sum(w.a[i].value * w.b[i].value for i in range(3)) * self.k)
+        w.a[self.i] = _total(w, _given(w, self.k))
+
+
+def _total(w, k):
+    return sum(w.a[i] * w.b[i] for i in range(3)) * k
 
 
 @step(1)
@@ -274,3 +288,170 @@ class Sparse(Step):
     def model(self, w):
         w.t[self.i] = Dual(self.k)
         w.active.add(self.i)
+
+
+# -- numbers of the host, which carry derivatives ---------------------------------------
+
+
+@step(5)
+class Read(Step):
+    """h = x[i], a number or a component"""
+
+    launches = True
+
+    def __init__(self, rng):
+        self.name, self.register = str(rng.choice(ALL)), _register(rng)
+        self.index = _index(rng, self.name)
+
+    def real(self, w):
+        element = getattr(w, self.name)[self.index[0]]
+        w.host[self.register] = element[self.index[1:]] if len(self.index) > 1 else element
+
+    def model(self, w):
+        w.host[self.register] = getattr(w, self.name)[self.index]
+
+
+@step(3)
+class Result(Step):
+    """h = what a kernel returns, a number or a component"""
+
+    launches = True
+
+    def __init__(self, rng):
+        self.register, self.k, self.component = _register(rng), _argument(rng), int(rng.integers(3))
+
+    def real(self, w):
+        k = _given(w, self.k)
+        w.host[self.register] = w.kernels.total(k) if self.component == 2 else w.kernels.pair(k)[self.component]
+
+    def model(self, w):
+        k = _given(w, self.k)
+        results = (w.a[0] * k).sin() if self.component == 0 else w.b[1] * k
+        w.host[self.register] = _total(w, k) if self.component == 2 else results
+
+
+OPERATIONS = {
+    "sum": (lambda a, b, k: 0.5 * a + b * k, lambda a, b, k: a * 0.5 + b * k),
+    "product": (lambda a, b, k: ti.sin(a * b), lambda a, b, k: (a * b).sin()),
+    "sine": (lambda a, b, k: np.sin(k * a), lambda a, b, k: (a * k).sin()),
+    "quotient": (lambda a, b, k: k / (1.5 + a ** 2), lambda a, b, k: a.quotient() * k),
+    "vector": (lambda a, b, k: ti.Vector([a, k]).dot(ti.Vector([b, -b])) * 0.25, lambda a, b, k: (a * b + b * -k) * 0.25),
+    "larger": (lambda a, b, k: max(a, b), lambda a, b, k: b if b.value > a.value else a),
+    "condition": (lambda a, b, k: a if a > k else 1 - b, lambda a, b, k: a if a.value > k else b * -1 + 1),
+    "constant": (lambda a, b, k: float(a) * k, lambda a, b, k: Dual(a.value * k)),
+}
+
+
+@step(4)
+class Compute(Step):
+    """h = a function of such numbers"""
+
+    launches = True
+
+    def __init__(self, rng):
+        self.name, self.k = str(rng.choice(list(OPERATIONS))), _number(rng)
+        self.registers = [_register(rng) for _ in range(3)]
+
+    def _apply(self, w, function):
+        target, a, b = self.registers
+        w.host[target] = function(w.host[a], w.host[b], self.k)
+
+    def real(self, w):
+        self._apply(w, OPERATIONS[self.name][0])
+
+    def model(self, w):
+        self._apply(w, OPERATIONS[self.name][1])
+
+
+@step(4)
+class Write(Step):
+    """x[i] = h or x[i] *= h, of numbers and components"""
+
+    launches = True
+
+    def __init__(self, rng):
+        self.name, self.register, self.scales = str(rng.choice(ALL)), _register(rng), bool(rng.integers(2))
+        self.index = _index(rng, self.name)
+
+    def real(self, w):
+        array, h = getattr(w, self.name), w.host[self.register]
+        i, component = self.index[0], self.index[1:]
+        if not component:
+            array[i] = array[i] * h if self.scales else h
+        elif self.scales:
+            array[i][component] *= h
+        else:
+            array[i][component] = h
+
+    def model(self, w):
+        array, h = getattr(w, self.name), w.host[self.register]
+        array[self.index] = array[self.index] * h if self.scales else h
+
+
+@step(3)
+class Group(Step):
+    """Several elements from numbers: fill, from_numpy of a list, a vector, a struct"""
+
+    launches = True
+
+    def __init__(self, rng):
+        self.how, self.k = str(rng.choice(("fill", "list", "vector", "struct"))), _number(rng)
+        self.registers, self.i = [_register(rng) for _ in range(3)], int(rng.integers(2))
+
+    def real(self, w):
+        a, b, c = (w.host[r] for r in self.registers)
+        if self.how == "fill":
+            w.n.fill(a)
+        elif self.how == "list":
+            w.b.from_numpy([a, self.k, b])
+        elif self.how == "vector":
+            w.v[self.i] = ti.Vector([a, b]) * self.k
+        else:
+            w.s[self.i] = {"p": a, "q": [b, c]}
+
+    def model(self, w):
+        a, b, c = (w.host[r] for r in self.registers)
+        if self.how == "fill":
+            for i in range(3):
+                w.n[i] = a
+        elif self.how == "list":
+            w.b[0], w.b[1], w.b[2] = a, Dual(self.k), b
+        elif self.how == "vector":
+            w.v[self.i, 0], w.v[self.i, 1] = a * self.k, b * self.k
+        else:
+            w.p[self.i], w.q[self.i, 0], w.q[self.i, 1] = a, b, c
+
+
+@step(2)
+class Vector(Step):
+    """A kernel with a vector of numbers of the host as an argument"""
+
+    launches = True
+
+    def __init__(self, rng):
+        self.registers, self.k = [_register(rng) for _ in range(2)], _argument(rng)
+
+    def real(self, w):
+        w.kernels.toward(ti.Vector([w.host[r] for r in self.registers]), _given(w, self.k))
+
+    def model(self, w):
+        k = _given(w, self.k)
+        for i in range(2):
+            for c, r in enumerate(self.registers):
+                w.v[i, c] = w.v[i, c] + (w.host[r] + w.v[i, c] * -1) * k
+
+
+@step(1)
+class MemberNumber(Step):
+    """The number of a dataclass that is an argument"""
+
+    launches = True
+
+    def __init__(self, rng):
+        self.register = _register(rng)
+
+    def real(self, w):
+        w.parameters.k = w.host[self.register]
+
+    def model(self, w):
+        w.replaced["parameter k"] = w.host[self.register]

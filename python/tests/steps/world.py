@@ -9,6 +9,9 @@ from steps.duals import Dual, constants, slopes_of, values_of
 #: Shapes, components after the indices.
 SHAPES = {"a": (3,), "b": (3,), "n": (3,), "v": (2, 2), "m": (2, 2, 2), "p": (2,), "q": (2, 2)}
 
+#: Numbers that the host has.
+REGISTERS = 3
+
 
 class Real:
     """Fields, an ndarray `n`, and a field `s` of structs with the members `p` and `q`."""
@@ -35,6 +38,7 @@ class Real:
             getattr(self, name).from_numpy(one)
             getattr(self, name).grad.fill(0)
         self.loss.fill(0)
+        self.host = [0.5] * REGISTERS
         self.bitmasked.deactivate_all()
         for name in members.MEMBERS:
             members.put(self, name, 0)
@@ -52,6 +56,8 @@ class Model:
                 array[index].slopes = next(parameters)
             setattr(self, name, array)
         self.loss = Dual(0)
+        self.host = [Dual(0.5)] * REGISTERS
+        self.replaced = {}    # members that are numbers of the host
         self.t, self.active = constants(np.zeros(4)), set()
         self.members = dict.fromkeys(members.MEMBERS, 0)
 
@@ -66,6 +72,8 @@ class Model:
                     array[index] = Dual(array[index].value, slopes)
 
     def member(self, name):
+        if name in self.replaced:
+            return self.replaced[name]
         return members.MEMBERS[name][0][self.members[name]]
 
     def gradients(self, values):

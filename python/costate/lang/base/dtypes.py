@@ -9,6 +9,7 @@ import numpy as np
 
 from costate import _core
 from costate.lang.base.hooks import Hook
+from costate.lang.base.number import Number, of_one
 
 #: `cast(x, dtype)` of numbers, vectors and values of a kernel.
 convert: Hook[..., Any] = Hook("convert")
@@ -192,7 +193,8 @@ def convert_number(x: Any, dtype: Any) -> float:
     if dtype.is_bool:
         return bool(x)
     if dtype.is_float:
-        return float(dtype.np.type(x)) if dtype.bits < 64 else float(x)
+        value = float(dtype.np.type(x)) if dtype.bits < 64 else float(x)
+        return of_one("positive", x, value) if type(x) is Number else value  # type: ignore[no-any-return]
     lo, hi = value_range(dtype)
     if isinstance(x, (float, np.floating)):
         if x != x:

@@ -72,6 +72,19 @@ def records() -> bool:
     return state._tape is not None and not state.hidden and state.tape is not None and state.tape.recording
 
 
+def numbers() -> Any:
+    """What knows where the numbers come from that the host reads, and where they go, or None."""
+    if not state.loud:
+        return None
+    forward = state.forward
+    if forward is not None:
+        return forward.numbers
+    tape = state.tape
+    if tape is None or not state.hidden:
+        return tape.numbers if tape is not None and tape.recording else None
+    return tape.hidden_numbers if state.keys is not None else None
+
+
 def is_custom() -> int:
     """Whether a function of the user is an entry of a recording, or runs backwards."""
     return state.hidden or state.reversing
@@ -101,7 +114,7 @@ def launched(kernel: Any, args: tuple[Any, ...]) -> Any:
                                    f"make `{kernel.__name__}` a `@ti.func`")
     if state.forward is not None:
         state.forward.insert(kernel, args)
-        return kernel.run(args, "jvp")
+        return kernel.run(args, "jvp", numbers=state.forward.numbers)
     tape = state.tape
     if tape is None:
         state.tape = state.forward = None    # one that was never left has ended

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from costate import _core
-from costate.errors import (CannotCapture, HostIndexError, MissingGradient, QuadrantsIndexError,
-                            QuadrantsRuntimeError, QuadrantsSyntaxError)
+from costate.errors import (CannotCapture, HostIndexError, MissingGradient, NotDifferentiable,
+                            QuadrantsIndexError, QuadrantsRuntimeError, QuadrantsSyntaxError)
 from costate.lang.base import dtypes, runtime, scalars, threads
 from costate.lang.base import state as surroundings
 from costate.lang.base.answer import Answer
 from costate.lang.base.explain import in_python
 from costate.lang.base.hooks import Hook
+from costate.lang.base.number import is_alive, read_array
 from costate.lang.base.state import state
 from costate.lang.base.threads import get_ident
 from costate.lang.data import activity, clear
@@ -307,7 +308,10 @@ class Storage(SharedMemory):
     def _write_component(self, index: Any, position: int, value: float) -> None:
         if current() is not None:
             self._refuse_kernel()
-        self._write(index, value, np.unravel_index(position, self.element_shape))
+        component = np.unravel_index(position, self.element_shape)
+        self._write(index, value, component)
+        if state.loud:
+            self._keep((*(index if isinstance(index, tuple) else (index,)), *component), value)
 
     def _stop_tangent(self, place: Any = ()) -> None:
         """In `FwdMode`: what the host writes is a constant."""
@@ -371,8 +375,11 @@ class Storage(SharedMemory):
         index = self._index(key)
         element = self._element(index)
         if not self.element_shape:
-            return element.item()
+            value = element.item()
+            return self._known(index, [value])[0] if state.loud else value
         entries = element.reshape(-1).tolist()
+        if state.loud:
+            entries = self._known(index, entries)
         return FieldElement(entries, self.element_shape,
                             lambda position, changed: self._write_component(index, position, changed))
 
@@ -381,10 +388,35 @@ class Storage(SharedMemory):
             self._refuse_kernel()
         index = self._index(key)
         if self.element_shape:
-            value = scalars.convert_all(value, self.dtype, self.describe(), self.element_shape)
+            element = scalars.convert_all(value, self.dtype, self.describe(), self.element_shape)
         else:
-            value = scalars.convert(value, self.dtype, self.describe())
-        self._write(index, value)
+            element = scalars.convert(value, self.dtype, self.describe())
+        self._write(index, element)
+        if state.loud:
+            self._keep(index, value)
+
+    def _known(self, index: Any, values: list[Any]) -> list[Any]:
+        """Numbers that the host reads, with what derivatives know of them."""
+        numbers = surroundings.numbers() if self.dtype.is_float else None
+        if numbers is None:
+            return values
+        index = index if isinstance(index, tuple) else (index,)
+        index = tuple([k + extent if k < 0 else k for k, extent in zip(index, self.shape)])
+        what = f"an element of {self.describe()}"
+        return numbers.read(self.core(), index, values, what)  # type: ignore[no-any-return]
+
+    def _keep(self, place: Any, given: Any) -> None:
+        """The host has written numbers: derivatives may know of them."""
+        numbers = surroundings.numbers() if self.dtype.is_float else None
+        if numbers is None:
+            return
+        leaves = [given] if is_alive(given) else scalars.leaves(given)
+        if not any(map(is_alive, leaves)):
+            numbers.check_plain(leaves)
+        else:
+            place = place if isinstance(place, tuple) else (place,)
+            place = tuple([k + extent if k < 0 else k for k, extent in zip(place, (*self.shape, *self.element_shape))])
+            numbers.stored(self.core(), tuple(map(int, place)), leaves, self.describe())
 
     def _refuse_kernel(self) -> None:
         raise QuadrantsSyntaxError(f"a plain function of Python, which a kernel calls while it is compiled, uses an "
@@ -399,18 +431,28 @@ class Storage(SharedMemory):
             with in_python():
                 host = self._brought().numpy(writable=True)
             return host if dtype is None else np.asarray(host, dtypes.cook(dtype).np if dtypes.is_dtype(dtype) else dtype)
-        array = self.core()
-        if self._is_dirty():
-            with threads.lock:
-                host = self._mirror().copy()
-        else:
-            host = array.to_numpy()
+        host = self._copied()
+        if state.loud:
+            host = read_array(host, self._whole())
         if dtype is None:
             return host
         return host.astype(dtypes.cook(dtype).np if dtypes.is_dtype(dtype) else dtype)
 
+    def _copied(self) -> np.ndarray[Any, Any]:
+        array = self.core()
+        if not self._is_dirty():
+            return array.to_numpy()
+        with threads.lock:
+            return self._mirror().copy()  # type: ignore[no-any-return]
+
+    def _whole(self) -> Any:
+        """What derivatives know of the array as a whole, which the host reads or writes, or None."""
+        numbers = surroundings.numbers() if self.dtype.is_float else None
+        return None if numbers is None else numbers.whole(self.core(), self.describe())
+
     def from_numpy(self, array: Any) -> None:
         """Takes the elements of a NumPy array of the same shape."""
+        given = array
         array = np.asarray(array)
         expected = (*self.shape, *self.element_shape)
         if tuple(array.shape) != expected:
@@ -426,6 +468,8 @@ class Storage(SharedMemory):
         self.core().write(np.asarray(array, self.dtype.np, order="C"))
         if _forward():
             self._stop_tangent()
+        if state.loud and (isinstance(given, (list, tuple)) or array.dtype == object or is_alive(given)):
+            self._keep((), given)
 
     def _check_shared(self, what: str) -> None:
         if not runtime.shares_memory():
@@ -439,12 +483,29 @@ class Storage(SharedMemory):
         if copy is False:
             tensor = torch.from_dlpack(self)  # type: ignore[attr-defined]
             return tensor if device is None else tensor.to(device)
-        tensor = torch.from_numpy(self.to_numpy())
-        return tensor.to(device) if device is not None else tensor
+        tensor = torch.from_numpy(self._copied())
+        tensor = tensor.to(device) if device is not None else tensor
+        if state.loud:
+            tensor._costate_node = self._whole()
+        return tensor
 
     def from_torch(self, tensor: Any) -> None:
         """Takes the elements of a PyTorch tensor of the same shape."""
+        if state.loud:
+            self._refuse_tensor(tensor)
         self.from_numpy(tensor.detach().cpu().numpy())
+
+    def _refuse_tensor(self, tensor: Any) -> None:
+        """One whose derivatives would be lost."""
+        numbers = surroundings.numbers() if self.dtype.is_float else None
+        if numbers is None:
+            return
+        if tensor.requires_grad:
+            raise NotDifferentiable(f"{self.describe()} takes a tensor of PyTorch that requires a gradient, which it would not get; pass "
+                                    "the tensor to a kernel, or take `tensor.detach()`")
+        node = getattr(tensor, "_costate_node", None)
+        if node is not None and node.alive:
+            node.refuse("")
 
     def fill(self, value: Any) -> None:
         """Sets every element."""
@@ -458,6 +519,8 @@ class Storage(SharedMemory):
             self.core().fill(scalars.convert(value, self.dtype, self.describe()))
         if _forward():
             self._stop_tangent()
+        if state.loud:
+            self._keep((), value)
 
     def copy_from(self, other: Any) -> None:
         """Takes the elements of a field or ndarray of the same shape."""

@@ -17,6 +17,7 @@ import numpy as np
 from costate import _core
 from costate.errors import CannotCapture, MissingGradient, QuadrantsRuntimeTypeError, QuadrantsSyntaxError
 from costate.lang.base import dtypes, runtime, scalars
+from costate.lang.base.number import ReadArray, is_alive, refuse_array, refuse_constant
 from costate.lang.base.state import records, state
 from costate.lang.data.annotations import CompoundType, NdarrayType, UnpackedType, ref, without_none
 from costate.lang.data.buffer_view import BufferView, BufferViewType
@@ -25,7 +26,7 @@ from costate.lang.data.ndarray import Ndarray, Tensor
 from costate.lang.data.storage import Storage
 from costate.lang.data.struct import Struct, StructField, StructType
 from costate.lang.data.triplets import Triplets, sparse_matrix_builder
-from costate.lang.trace.arrays import TracedArray, TracedView
+from costate.lang.trace.arrays import Element, ElementGroup, TracedArray, TracedView
 from costate.lang.trace.frame import Bound
 from costate.lang.trace.func import Func, is_template
 from costate.lang.trace.passed import Companion, Item
@@ -42,9 +43,11 @@ if TYPE_CHECKING:
 class Values:
     """What one launch passes on, in the order of the parameters."""
 
-    __slots__ = ("items", "key", "after", "kept", "counts", "tensors", "hosts", "outside")
+    __slots__ = ("items", "key", "after", "kept", "counts", "tensors", "hosts", "outside", "numbers", "has_cells")
 
-    def __init__(self) -> None:
+    def __init__(self, numbers: Any = None) -> None:
+        self.numbers = numbers        # what derivatives pass through numbers with, or None
+        self.has_cells = False        # whether arrays stand for numbers
         self.items: list[Any] = []    # numbers and arrays of the library
         self.key: list[Any] = []
         self.after: list[Any] = []    # what happens after the launch
@@ -113,8 +116,10 @@ class OptionalParameter:
 
 
 class ScalarParameter:
-    def __init__(self, name: str, dtype: DataType) -> None:
-        self.name, self.dtype = name, dtype
+    """A number, or one of a vector or matrix of this shape."""
+
+    def __init__(self, name: str, dtype: DataType, shape: tuple[int, ...] = ()) -> None:
+        self.name, self.dtype, self.shape = name, dtype, shape
         # Numbers that are passed on as they are.
         self.python_type = float if dtype.is_float else int if dtype.is_int else bool
         self.lo: Any
@@ -123,6 +128,11 @@ class ScalarParameter:
             dtypes.value_range(dtype)
 
     def bind(self, value: Any, values: Values) -> None:
+        if isinstance(value, _core.Array):   # one that stands for the number, or for all of a vector
+            values.items.append(value)
+            values.has_cells = True
+            values.key.append(("cell", len(values.items)))
+            return
         number = scalars.plain(value)
         if isinstance(number, float) and not self.dtype.is_float:
             number = None   # also if it is whole: it was computed with floats
@@ -130,14 +140,36 @@ class ScalarParameter:
             raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` (type={type(value)}) cannot be "
                                             f"converted into required type {self.dtype}")
         values.items.append(scalars.convert(number, self.dtype, f"Argument `{self.name}`"))
+        if values.numbers is not None and self.dtype.is_float:
+            self._bind_cell(value if is_alive(value) else _numbers_of(value, [number], values)[0], values)
+
+    def _bind_cell(self, given: Any, values: Values) -> None:
+        """An array in the place of the last item, if derivatives pass through it."""
+        cell = values.numbers.cell(given, values.items[-1], self)
+        if cell is not None:
+            values.items[-1] = cell
+            values.has_cells = True
+            values.key.append(("cell", len(values.items)))
 
     def trace(self, builder: Builder, value: Any, path: Path) -> Bound:
+        position = path.next()
+        if isinstance(path.items[position], _core.Array):
+            cell = TracedArray(self.dtype, 0)
+            builder.arguments.append(Item(position, self.name))
+            return Bound(Element(cell, []).get())
         handle = builder.trace.scalar(self.dtype.core)
-        builder.arguments.append(Item(path.next()))
+        builder.arguments.append(Item(position))
         if self.dtype is dtypes.i32:
             wide = builder.pure(_core.Op.cast, dtypes.i64, handle)
             return Bound(Expr(handle, self.dtype, wide, 1))
         return Bound(Expr(handle, self.dtype))
+
+
+def _numbers_of(value: Any, entries: list[Any], values: Values) -> list[Any]:
+    """Those of a tensor of PyTorch that requires a gradient know where they come from."""
+    if dtypes.is_tensor(value) and value.requires_grad:
+        return values.numbers.tensor(value, entries)  # type: ignore[no-any-return]
+    return entries
 
 
 def bind_numbers(value: Any, values: Values) -> None:
@@ -154,16 +186,27 @@ class VectorParameter:
         self.name, self.kind = name, kind
 
     def bind(self, value: Any, values: Values) -> None:
+        if isinstance(value, _core.Array):
+            ScalarParameter(self.name, dtypes.of_core(value.dtype)).bind(value, values)
+            return
         entries = scalars.leaves(value)
         if len(entries) != self.kind.count or isinstance(value, (Storage, StructField)):
             raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` (type={type(value)}) cannot be "
                                             f"converted into required type {self.kind!r}")
-        one = ScalarParameter(self.name, self.kind.dtype or dtypes.defaults.fp)
+        one = ScalarParameter(self.name, self.kind.dtype or dtypes.defaults.fp, self.kind.shape)
+        if values.numbers is not None and one.dtype.is_float:
+            refuse_array(value, self.name)
+            entries = _numbers_of(value, entries, values)
         for e in entries:
             one.bind(e, values)
 
     def trace(self, builder: Builder, value: Any, path: Path) -> Bound:
-        one = ScalarParameter(self.name, self.kind.dtype or dtypes.defaults.fp)
+        one = ScalarParameter(self.name, self.kind.dtype or dtypes.defaults.fp, self.kind.shape)
+        first = path.items[path.position + 1]
+        if isinstance(first, _core.Array) and len(first.shape) == len(self.kind.shape):
+            array = TracedArray(one.dtype, 0, self.kind.shape)
+            builder.arguments.append(Item(path.next(), self.name))
+            return Bound(ElementGroup(array, []).get())
         entries = [one.trace(builder, None, path).value for _ in range(self.kind.count)]
         return Bound(Matrix.of(entries, self.kind.shape))
 
@@ -233,6 +276,8 @@ class TemplateParameter:
         if isinstance(value, Ndarray):
             ArrayParameter(self.name, NdarrayType()).bind(value, values)
             return
+        if values.numbers is not None:
+            refuse_constant(value, f"is passed as `{self.name}`, a template parameter, which is compiled into the kernel")
         if isinstance(value, (float, np.generic)):
             values.key.append((type(value), repr(value)))  # 0.0 is not -0.0, and nan is nan
         elif isinstance(value, (bool, int, str, type(None), enum.Enum)):
@@ -413,6 +458,9 @@ class ArrayParameter:
         return array, shape or ()
 
     def _numpy(self, value: Any, values: Values) -> Any:
+        if type(value) is ReadArray:
+            refuse_array(value, self.name)
+            value = np.asarray(value)
         if isinstance(value, np.ma.MaskedArray) or type(value).__array_ufunc__ is not np.ndarray.__array_ufunc__:
             raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` is a {type(value).__name__}, whose elements are more than the "
                                             "numbers in its memory; pass a plain array, such as `x.filled(0)` of a masked one or "

@@ -90,7 +90,8 @@ class Table:
 
     def add(self, kernel: Kernel, args: tuple[Any, ...], found: Specialisation, values: Values) -> Any:
         """Remembers a launch, if nothing of it may change: the entry or None."""
-        if self.changing or not found.plain or values.after or values.hosts or found.compiled is None:
+        if self.changing or not found.plain or values.after or values.hosts or values.has_cells \
+                or found.compiled is None:
             return None
         if lifts(kernel.instance) or any(map(lifts, args)):
             return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from costate.errors import ArgumentCountError, CannotReplay, QuadrantsSyntaxError
@@ -17,6 +17,7 @@ from costate.lang.base.remembered import Remembered
 from costate.lang.data import storage
 from costate.lang.launch import fast
 from costate.lang.launch.arguments import Values, aliases_of, bind_numbers, numbers_of, parameter_for
+from costate.lang.launch.scalar_slopes import Adjoints, Directions
 from costate.lang.launch.specialisation import Own, Specialisation
 from costate.lang.syntax.source import Source
 from costate.lang.trace import plain
@@ -171,12 +172,12 @@ class Kernel(OfTheHost):
             args = tuple(bound.arguments.values())
         return args
 
-    def specialise(self, args: Any) -> tuple[Any, ...]:
-        """(Specialisation, Values) for arguments."""
+    def specialise(self, args: Any, numbers: Any = None) -> tuple[Any, ...]:
+        """(Specialisation, Values) for arguments; `numbers` knows where numbers come from, if derivatives pass through them."""
         if plain.active():
             plain.refuse("a derivative or report")
         runtime.runtime()
-        values = Values()
+        values = Values(numbers)
         for parameter, given in zip(self.parameters, args):
             before = len(values.items)
             parameter.bind(given, values)
@@ -239,20 +240,25 @@ class Kernel(OfTheHost):
             return plain.launch(self, args)
         return ad_state.launched(self, args)
 
-    def run(self, args: Any, mode: str = "primal", initial_state: bool = False) -> Any:
+    def run(self, args: Any, mode: str = "primal", initial_state: bool = False, numbers: Any = None) -> Any:
         """Launches without recording."""
-        found, values = self.specialise(args)
+        found, values = self.specialise(args, numbers)
         result = found.launch(values, mode, initial_state)
         if mode == "primal":
             fast.table_of(self).add(self, args[self.instance is not None:], found, values)
         return result
 
-    def jvp(self, *args: Any, **options: Any) -> Any:
-        """Runs the kernel and pushes the tangents `.dual` through it."""
+    def jvp(self, *args: Any, scalars: Mapping[str, Any] | None = None, **options: Any) -> Any:
+        """Runs the kernel and pushes the tangents `.dual` through it, and those of float arguments in `scalars`, by name."""
         if "qd_stream" in options:
             with streams.queued(options.pop("qd_stream")):
-                return self.jvp(*args, **options)
-        return self.run(self._arguments(args, options), "jvp")
+                return self.jvp(*args, scalars=scalars, **options)
+        if not scalars:
+            return self.run(self._arguments(args, options), "jvp")
+        directions = Directions(scalars)
+        found, values = self.specialise(self._arguments(args, options), directions)
+        directions.check(self.__name__)
+        return found.launch(values, "jvp")
 
     def prepared(self, args: Any, own: Any = None) -> tuple[Any, ...]:
         """(the compiled `_core.Kernel`, its arguments, what this thread has of it, what happens after the launch), or
@@ -286,21 +292,24 @@ class Kernel(OfTheHost):
         text: str = found.report()
         return text
 
-    def grad(self, *args: Any, initial_state: bool = False, **options: Any) -> Any:
+    def grad(self, *args: Any, initial_state: bool = False, scalars: bool = False, **options: Any) -> Any:
         """Adds to the gradients of what the kernel reads, from those of what it writes.
 
         `initial_state=True`: the arrays hold what they held before the launch whose gradient is
-        wanted. Then kernels that overwrite what their gradient needs have one, too.
+        wanted. Then kernels that overwrite what their gradient needs have one, too. `scalars=True`:
+        returns the gradients of float arguments that are numbers, vectors and matrices, by name.
         """
         if getattr(self, "no_gradient", False):
             return None
         if options and "qd_stream" in options:
             with streams.queued(options.pop("qd_stream")):
-                return self.grad(*args, initial_state=initial_state, **options)
+                return self.grad(*args, initial_state=initial_state, scalars=scalars, **options)
         ad_state.check_gradient_allowed(self)
-        if not initial_state and self._launched_again(args, options, True):
+        if not initial_state and not scalars and self._launched_again(args, options, True):
             return None
-        return self.run(self._arguments(args, options), "grad", initial_state)
+        adjoints = Adjoints(scalars)
+        self.run(self._arguments(args, options), "grad", initial_state, adjoints)
+        return adjoints.taken()
 
     def __repr__(self) -> Any:
         return f"<kernel {self.__qualname__}>"

@@ -373,12 +373,15 @@ def lifted(builder: Builder, owner: Any, name: str) -> Any:
     found = builder.lifted.find(owner, name)
     if found is None:
         return None
-    key = ("lifted", *found)
+    position, dtype, item = found
+    if not isinstance(item, _core.Array):    # a value of the block where it is used
+        builder.arguments.append(Item(position, name))
+        return Expr(builder.trace.scalar(dtype.core), dtype)
+    key = ("lifted", position)
     if key not in builder.arrays:
-        position, dtype = found
-        builder.arrays[key] = Expr(builder.trace.scalar(dtype.core), dtype)
-        builder.arguments.append(Item(position))
-    return builder.arrays[key]
+        builder.arrays[key] = TracedArray(dtype, 0)
+        builder.arguments.append(Item(position, name))
+    return Element(builder.arrays[key], []).get()
 
 
 def traced(builder: Builder, storage: Any, label: str | None = None) -> TracedArray:

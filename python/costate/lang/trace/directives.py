@@ -83,6 +83,8 @@ def static_print(*args: Any, **options: Any) -> None:
 
 
 def stop_grad(x: Any) -> Any:
+    if current() is None:
+        return ops.stop_gradient(x)
     builder = require("stop_grad")
     if isinstance(x, Storage):
         x = traced(builder, x)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from costate.errors import QuadrantsSyntaxError, QuadrantsTypeError
 from costate.lang.base import dtypes
+from costate.lang.base import state as surroundings
 from costate.lang.data.annotations import CompoundType
 from costate.lang.data.struct import Struct, StructType
 from costate.lang.trace.arrays import Element, Hidden, TracedArray
@@ -22,6 +23,7 @@ class Values:
     """A number, vector or matrix that a kernel returns."""
 
     def __init__(self, builder: Builder, kind: Any) -> None:
+        self.name = builder.name
         is_number = not isinstance(kind, CompoundType)
         self.kind = kind
         self.shape = () if is_number else kind.shape
@@ -57,6 +59,9 @@ class Values:
 
     def read(self, arrays: dict[Any, Any]) -> Any:
         numbers = [x.item() for x in arrays[self.hidden].to_numpy()]
+        recorder = surroundings.numbers() if self.dtype.is_float else None
+        if recorder is not None:
+            numbers = recorder.read(arrays[self.hidden], (), numbers, f"what kernel `{self.name}` has returned")
         return Matrix.of(numbers, self.shape) if self.shape else numbers[0]
 
 

@@ -13,6 +13,7 @@ from costate import _core
 from costate.errors import QuadrantsTypeError
 from costate.lang.base import dtypes, scalars
 from costate.lang.base.dtypes import i32, i64, u1
+from costate.lang.base.number import Number, of_one, of_two, plain
 from costate.lang.values.builder import current, require
 from costate.lang.values.expr import Expr, dtype_of, handle_of, is_number
 
@@ -132,7 +133,7 @@ def raw_div(a: Any, b: Any) -> Any:
 
 def raw_mod(a: Any, b: Any) -> Any:
     if is_number(a) and is_number(b) and b:
-        return a - b * raw_div(a, b) if dtypes.promote(dtype_of(a), dtype_of(b)).is_int else math.fmod(a, b)
+        return a - b * raw_div(a, b) if dtypes.promote(dtype_of(a), dtype_of(b)).is_int else of_two("fmod", a, b, math.fmod(a, b))
     dtype = dtypes.promote(dtype_of(a), dtype_of(b))
     return pure(Op.rem, dtype, a, b)
 
@@ -356,11 +357,12 @@ def unary(op: _core.Op, fold: Callable[..., Any]) -> Callable[..., Any]:
     def apply(x: Any) -> Any:
         if is_number(x):
             try:
-                return fold(x)
+                value = fold(plain(x))
             except ValueError:
-                return math.nan
+                value = math.nan
             except (OverflowError, ZeroDivisionError):
-                return math.inf
+                value = math.inf
+            return of_one(op.name, x, value) if type(x) is Number else value
         return pure(op, float_type(x), x)
     return apply
 

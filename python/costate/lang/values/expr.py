@@ -9,6 +9,7 @@ import numpy as np
 from costate import _core
 from costate.errors import QuadrantsIndexError, QuadrantsTypeError
 from costate.lang.base import dtypes
+from costate.lang.base.number import refuse_constant
 from costate.lang.values.builder import require
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ def handle_of(x: Any, dtype: Any) -> Any:
     if isinstance(x, Expr):
         return x.as_type(dtype)
     b = require("this")
+    refuse_constant(x, "is a constant of a kernel that is compiled")
     if not dtype.is_float:
         return b.constant(dtype, dtypes.convert_number(x, dtype))
     if dtypes.overflows(float(x), dtype):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from costate import _core
 from costate.errors import QuadrantsTypeError
 from costate.lang.base.dtypes import i64, u1
+from costate.lang.base.number import of_one
 from costate.lang.values import arith
 from costate.lang.values.arith import add, mul, sub
 from costate.lang.values.builder import require
@@ -35,7 +36,7 @@ def dot_flat(a: list[Any], b: list[Any]) -> Any:
 def root(square: Any) -> Any:
     """The square root of a sum of squares; its derivative at 0 is 0."""
     if is_number(square):
-        return math.sqrt(square)
+        return of_one("sqrt", square, math.sqrt(square)) if square else 0.0
     builder = require("a norm")
     dtype = arith.float_type(square)
     if builder.dry:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from costate import _core
 from costate.lang.base import dtypes
+from costate.lang.base.number import Number, of_two
 from costate.lang.values import arith
 from costate.lang.values.elementwise import elementwise
 from costate.lang.values.expr import is_number
@@ -101,7 +102,7 @@ def atan2(y: Any, x: Any) -> Any:
     """The angle of the point (x, y)."""
     def one(a: Any, b: Any) -> Any:
         if is_number(a) and is_number(b):
-            return math.atan2(a, b)
+            return of_two("arctan2", a, b, math.atan2(a, b))
         return arith.pure(Op.atan2, arith.float_type(a, b), a, b)
     return elementwise(one, y, x)
 
@@ -265,7 +266,7 @@ def fma(a: Any, b: Any, c: Any) -> Any:
 
 def hypot(a: Any, b: Any) -> Any:
     """sqrt(a * a + b * b) without overflow."""
-    return elementwise(lambda x, y: math.hypot(x, y) if is_number(x) and is_number(y)
+    return elementwise(lambda x, y: of_two("hypot", x, y, math.hypot(x, y)) if is_number(x) and is_number(y)
                        else arith.pure(Op.hypot, arith.float_type(x, y), x, y), a, b)
 
 
@@ -273,6 +274,6 @@ def stop_gradient(x: Any) -> Any:
     """x, and a constant to every derivative."""
     def one(v: Any) -> Any:
         if is_number(v) or not v.dtype.is_float:
-            return v
+            return Number(v) if isinstance(v, float) else v
         return arith.pure(Op.stop_gradient, v.dtype, v)
     return elementwise(one, x)
