@@ -17,12 +17,14 @@ namespace costate::runtime {
 /// Host state of one running launch; opaque to compiled code.
 struct Launch;
 
-/// An array that a range only adds to.
+/// Elements side by side that a range only adds to.
 struct CopiedArray {
   std::byte *base;
   int64_t elements;
   int64_t elementBytes;
-  int64_t workItemsOfElement; ///< so many make copies pay
+  int64_t isFloat;
+  int64_t additions; ///< of a work item, as far as they can be counted
+  int64_t isInLoop;  ///< whether there may be many more
 };
 
 /// Where a thread adds to such an array.
@@ -71,8 +73,8 @@ extern "C" {
 void costate_range(Launch *launch, RangeBody body, const void *frame,
                    int64_t workItems, double *sums, int64_t sumCount,
                    int64_t kind, int64_t site, int64_t slab, int64_t lanes);
-/// Before costate_range: the arrays that the range only adds to. Threads get
-/// copies of those that are small, and these are added up in a fixed order.
+/// Before costate_range: what the range only adds to. Parts of the range get
+/// copies of what is small, threads of what is larger.
 void costate_copies(Launch *launch, const CopiedArray *arrays, int64_t count);
 /// All `bytes` of one array into another.
 void costate_copy(Launch *launch, void *to, const void *from, int64_t bytes);

@@ -199,8 +199,7 @@ private:
 
   /// Tells the runtime which arrays threads may have copies of.
   void describeCopied(ImplicitLocOpBuilder &builder, Value launch) {
-    constexpr int64_t words = 4; // of a runtime::CopiedArray
-    constexpr int64_t manyItems = 16;
+    constexpr int64_t words = 6; // of a runtime::CopiedArray
     Value slots = allocate(words * static_cast<int64_t>(copied.size()));
     for (auto [k, one] : llvm::enumerate(copied)) {
       ArrayView array(one.array);
@@ -210,7 +209,9 @@ private:
                          ? constant(builder, 1)
                          : workItemsOf(builder, array.extents),
                      constant(builder, element.getIntOrFloatBitWidth() / 8),
-                     constant(builder, one.isInLoop ? 1 : manyItems)};
+                     constant(builder, isa<FloatType>(element)),
+                     constant(builder, one.additions),
+                     constant(builder, one.isInLoop)};
       for (auto [word, value] : llvm::enumerate(all))
         storeSlot(builder, value, slots, words * k + word);
     }
@@ -306,10 +307,14 @@ public:
           !op->getParentOfType<ir::RangeOp>())
         op->setAttr("exclusive", UnitAttr::get(op->getContext()));
     });
-    for (auto [number, range] : llvm::enumerate(ranges))
+    for (auto [number, range] : llvm::enumerate(ranges)) {
+      bool namesWorkItems = debug || contains(range.getRegion(), isPrint);
+      if (!namesWorkItems)
+        sliceCopied(range);
       RangeOutliner(module, runtime, range, name, number, measures,
-                    debug || contains(range.getRegion(), isPrint))
+                    namesWorkItems)
           .run();
+    }
     if (measures)
       erasePivots(entry);
   }

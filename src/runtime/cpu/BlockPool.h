@@ -23,6 +23,8 @@ public:
 
   /// What a block of `bytes` takes of the budget; 0 if that overflows.
   static size_t rounded(size_t bytes);
+  /// Bytes that others have not taken.
+  size_t left() const { return budget.left(); }
   /// Of any contents, aligned to 64 bytes; null if the budget or the system
   /// refuses.
   std::byte *take(size_t bytes);

@@ -159,8 +159,8 @@ static void addBody(const void *raw, Worker *worker, int64_t begin, int64_t end,
 
 static void addEntry(Launch *launch, Worker *, const uint64_t *arguments) {
   Frame *frame = frameOf(arguments);
-  CopiedArray array{reinterpret_cast<std::byte *>(frame->sums), elements, 8,
-                    16};
+  CopiedArray array{
+      reinterpret_cast<std::byte *>(frame->sums), elements, 8, true, 1, false};
   costate_copies(launch, &array, 1);
   costate_range(launch, addBody, frame, frame->workItems, nullptr, 0, 0, 0, 0,
                 1);
@@ -190,11 +190,87 @@ TEST(Launch, CopiesOfSmallArraysAreAddedUpInOneOrder) {
   }
 }
 
-TEST(Launch, LargeArraysHaveNoCopies) {
-  addTo(2, 100);
-  EXPECT_EQ(addedAlone, 0);
-  addTo(1, 100);
+TEST(Launch, ThreadsHaveCopiesOfLargerArrays) {
+  std::vector<double> alone = addTo(1, 400);
   EXPECT_EQ(addedShared, 0);
+  for (int threads : {2, 3}) {
+    std::vector<double> sums = addTo(threads, 400);
+    EXPECT_EQ(addedShared, 0);
+    for (size_t k = 0; k < sums.size(); ++k)
+      EXPECT_NEAR(sums[k], alone[k], 1e-3);
+  }
+}
+
+TEST(Launch, LargeArraysHaveNoCopies) {
+  for (auto [threads, count] : {std::pair(2, 1001), {4, 400}}) {
+    addTo(threads, count);
+    EXPECT_EQ(addedAlone, 0);
+  }
+  addTo(1, 1001);
+  EXPECT_EQ(addedShared, 0);
+}
+
+/// Work items take so long that several threads take part.
+template <class T>
+static void addOneBody(const void *, Worker *worker, int64_t begin, int64_t end,
+                       double *) {
+  for (int64_t i = begin; i < end; ++i) {
+    for (int k = 0; k < 2; ++k)
+      reinterpret_cast<T *>(worker->copies[k].base)[i % 200] += T(i + k);
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+}
+
+/// Adds to two arrays of 200 elements, which begin with 7, by 2000 work items.
+template <class T>
+static void addOneEntry(Launch *launch, Worker *, const uint64_t *arguments) {
+  T *first = reinterpret_cast<T *>(frameOf(arguments)->sums);
+  CopiedArray arrays[2];
+  for (int k = 0; k < 2; ++k)
+    arrays[k] = {reinterpret_cast<std::byte *>(first + 200 * k),
+                 200,
+                 sizeof(T),
+                 std::is_floating_point_v<T>,
+                 1,
+                 false};
+  costate_copies(launch, arrays, 2);
+  costate_range(launch, addOneBody<T>, nullptr, 2000, nullptr, 0, 0, 0, 0, 1);
+}
+
+template <class T> static void expectCopiesOfThreads() {
+  for (int threads : {1, 2, 5}) {
+    std::shared_ptr<Device> device = open(threads);
+    std::vector<T> sums(400, T(7));
+    Frame frame{nullptr, nullptr, reinterpret_cast<double *>(sums.data()), 0};
+    ASSERT_TRUE(run(*device, codeOf(addOneEntry<T>), frame).ok());
+    for (int k = 0; k < 2; ++k)
+      for (int j = 0; j < 200; ++j)
+        EXPECT_EQ(sums[200 * k + j], T(7 + 9000 + 10 * (j + k))) << threads;
+  }
+}
+
+TEST(Launch, CopiesOfThreadsHaveTheTypeOfTheArray) {
+  expectCopiesOfThreads<double>();
+  expectCopiesOfThreads<float>();
+  expectCopiesOfThreads<int64_t>();
+  expectCopiesOfThreads<int32_t>();
+}
+
+/// Of what is not added to, nothing is touched: it may not be there.
+TEST(Launch, CopiesOfWhatNobodyAddsToAreNotAddedUp) {
+  std::shared_ptr<Device> device = open(2);
+  Frame frame;
+  KernelCode code = codeOf([](Launch *launch, Worker *, const uint64_t *) {
+    CopiedArray array{nullptr, 400, 8, true, 1, false};
+    costate_copies(launch, &array, 1);
+    costate_range(
+        launch,
+        [](const void *, Worker *, int64_t, int64_t, double *) {
+          std::this_thread::sleep_for(std::chrono::microseconds(50));
+        },
+        nullptr, 1000, nullptr, 0, 0, 0, 0, 1);
+  });
+  EXPECT_TRUE(run(*device, code, frame).ok());
 }
 
 TEST(Launch, ChunksAreFewAndNeverEmpty) {

@@ -11,10 +11,10 @@
 namespace costate::runtime::cpu {
 
 using Clock = std::chrono::steady_clock;
-static constexpr Clock::time_point never = Clock::time_point::max();
 
-/// A range that is done by then does not wake other threads.
-static constexpr std::chrono::microseconds aloneFor{10};
+/// A range that is done by then does not wake other threads; nor does one that
+/// likely is a little later.
+static constexpr std::chrono::microseconds aloneFor{10}, alsoAloneFor{15};
 
 /// The size of `count` pieces, the last of which may be smaller.
 static int64_t pieces(int64_t all, int64_t count) {
@@ -51,13 +51,14 @@ struct Progress {
   void stop() { next.store(end); }
 };
 
-enum class Alone : uint8_t { No, Yes };
+enum class Alone : uint8_t { No, AtFirst, Yes };
 
 class Lease {
 public:
-  explicit Lease(Progress &progress)
+  Lease(Progress &progress, int runner)
       : launch(progress.launch), worker(launch.workers.take()) {
     worker->launch = &launch;
+    worker->runner = runner;
     worker->isAlone = launch.runners == 1;
     worker->hasSlab = worker->isAlone || progress.bySlabs;
     worker->tapeBudget = shareOf(progress);
@@ -104,7 +105,7 @@ static void failMemory(Launch &launch) {
 static void runChunk(Progress &progress, CpuWorker &worker, int64_t chunk) {
   const Range &range = progress.range;
   worker.chunk = chunk;
-  worker.copies = progress.copies.begin(chunk);
+  worker.copies = progress.copies.beginPart(chunk, worker.runner);
   if (progress.launch.additions)
     worker.additions.chunk = &progress.launch.additions->chunk(chunk);
   int64_t begin = chunk * progress.size;
@@ -126,37 +127,57 @@ static bool runChunksOf(Progress &progress, CpuWorker &worker, int64_t begin,
   return true;
 }
 
-/// Runs chunks until none is left or about `deadline`: a runner that is alone
-/// takes as many at a time as are an eighth of what it has done. Nothing here
-/// has a destructor: errors arrive by longjmp.
+/// Whether others would come too late: chunks take as long as those before.
+static bool isAlmostDone(const Progress &progress, int64_t done,
+                         Clock::duration passed) {
+  double left = static_cast<double>(progress.end - done);
+  return left * std::chrono::duration<double>(passed).count() <=
+         static_cast<double>(done - progress.begin) *
+             std::chrono::duration<double>(alsoAloneFor).count();
+}
+
+/// How many chunks a runner takes at a time that has been alone since `start`,
+/// up to chunk `done`; 0: others shall help.
+static int64_t nextAlone(const Progress &progress, Alone alone, int64_t done,
+                         Clock::time_point start) {
+  const int64_t eighth = 1 + (done - progress.begin) / 8;
+  if (alone == Alone::Yes)
+    return eighth;
+  Clock::duration passed = Clock::now() - start;
+  if (passed < aloneFor)
+    return eighth;
+  return isAlmostDone(progress, done, passed) ? 1 : 0;
+}
+
+/// Runs chunks until none is left, or others shall help. Nothing here has a
+/// destructor: errors arrive by longjmp.
 [[gnu::noinline]] static void runChunks(Progress &progress, CpuWorker &worker,
-                                        Alone alone,
-                                        Clock::time_point deadline) {
+                                        Alone alone) {
   if (_setjmp(worker.escape) != 0) {
     progress.stop();
     return;
   }
-  for (int64_t taken = 1;;) {
+  const Clock::time_point start = Clock::now();
+  for (int64_t taken = 1; taken > 0;) {
     int64_t begin = progress.next.fetch_add(taken, std::memory_order_relaxed);
     int64_t end = std::min(begin + taken, progress.end);
     if (begin >= end)
       return;
     if (!runChunksOf(progress, worker, begin, end))
       return progress.stop();
-    if (deadline != never && Clock::now() >= deadline)
-      return;
-    if (alone == Alone::Yes)
-      taken = 1 + (end - progress.begin) / 8;
+    if (alone != Alone::No)
+      taken = nextAlone(progress, alone, end, start);
   }
 }
 
-static void runLeased(Progress &progress, Alone alone,
-                      Clock::time_point deadline) try {
+/// `runner`: others that work meanwhile have other numbers.
+static void runLeased(Progress &progress, int runner, Alone alone) try {
   if (progress.next.load(std::memory_order_relaxed) >= progress.end)
     return;
-  Lease worker(progress);
+  Lease worker(progress, runner);
+  progress.copies.beginRunner(runner);
   InterruptScope scope(progress.launch.interruptible, leaveCompiled, &*worker);
-  runChunks(progress, *worker, alone, deadline);
+  runChunks(progress, *worker, alone);
 } catch (const std::bad_alloc &) {
   failMemory(progress.launch);
   progress.stop();
@@ -165,14 +186,14 @@ static void runLeased(Progress &progress, Alone alone,
 /// Runs the chunks that are left; tells whether that took several threads.
 static bool runAll(Progress &progress) {
   bool single = progress.launch.runners == 1;
-  runLeased(progress, Alone::Yes, single ? never : Clock::now() + aloneFor);
+  runLeased(progress, 0, single ? Alone::Yes : Alone::AtFirst);
   int64_t left = progress.end - progress.next.load();
   if (left <= 0)
     return false;
   int runners =
       static_cast<int>(std::min<int64_t>(left, progress.launch.runners));
   progress.launch.engine.team.run(
-      runners, [&](int) { runLeased(progress, Alone::No, never); },
+      runners, [&](int runner) { runLeased(progress, runner, Alone::No); },
       &progress.launch.interruptible);
   return true;
 }
@@ -264,15 +285,15 @@ static bool isBySlabs(const Launch &launch, const Range &range) {
 /// Where nothing is added up in the order of chunks, few work items are shared
 /// out among all threads, even if that takes more vectors.
 static int64_t chunkSizeOf(const Launch &launch, const Range &range,
-                           bool bySlabs, bool hasCopies) {
+                           bool bySlabs, bool hasParts) {
   bool deterministic = launch.additions != nullptr;
   int64_t size = chunkSize(range.workItems, deterministic, range.lanes);
-  if (hasCopies)
+  if (hasParts)
     size = wholes(std::max(size, pieces(range.workItems, Copies::mostParts)),
                   range.lanes);
   if (bySlabs)
     return wholes(size, range.slab);
-  if (hasCopies || deterministic || range.sumCount || range.lanes == 1)
+  if (hasParts || deterministic || range.sumCount || range.lanes == 1)
     return size;
   int64_t each = (range.workItems + launch.runners - 1) / launch.runners;
   return std::clamp<int64_t>(each, 1, size);
@@ -281,9 +302,9 @@ static int64_t chunkSizeOf(const Launch &launch, const Range &range,
 bool runRange(Launch &launch, const Range &range) noexcept try {
   Copies copies(launch.engine.blocks, std::exchange(launch.copied, {}),
                 range.workItems, !launch.additions && !launch.dryRun,
-                launch.runners == 1);
+                launch.runners);
   bool bySlabs = isBySlabs(launch, range);
-  int64_t size = chunkSizeOf(launch, range, bySlabs, copies.areMade());
+  int64_t size = chunkSizeOf(launch, range, bySlabs, copies.hasParts());
   Progress progress{launch,  range, copies,
                     bySlabs, size,  pieces(range.workItems, size)};
   std::fill_n(range.sums, range.sumCount, costateNoSum(range.kind));
@@ -293,7 +314,7 @@ bool runRange(Launch &launch, const Range &range) noexcept try {
     runWave(progress, 0, progress.chunks);
   launch.noteInterrupt();
   if (!launch.failed())
-    copies.addUp(progress.chunks);
+    copies.addUp(progress.chunks, launch.engine.team);
   return !launch.failed();
 } catch (const std::bad_alloc &) {
   failMemory(launch);

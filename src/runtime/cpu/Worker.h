@@ -30,6 +30,7 @@ struct CpuWorker : Worker {
   Launch *launch = nullptr;
   AddLog::Writer additions;
   int64_t chunk = -1; ///< -1: serial code
+  int runner = 0;     ///< those that work on a range at a time are numbered
   jmp_buf escape;     ///< the way out of compiled code
 
 private:
