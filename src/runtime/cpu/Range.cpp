@@ -12,9 +12,9 @@ namespace costate::runtime::cpu {
 
 using Clock = std::chrono::steady_clock;
 
-/// A range that is done by then does not wake other threads; nor does one that
-/// likely is a little later.
-static constexpr std::chrono::microseconds aloneFor{10}, alsoAloneFor{15};
+/// A range that is done by then does not wake other threads, nor does one that
+/// they would not shorten by more than it takes to wake them and to wait.
+static constexpr std::chrono::microseconds aloneFor{10}, wakingTakes{10};
 
 /// The size of `count` pieces, the last of which may be smaller.
 static int64_t pieces(int64_t all, int64_t count) {
@@ -127,13 +127,14 @@ static bool runChunksOf(Progress &progress, CpuWorker &worker, int64_t begin,
   return true;
 }
 
-/// Whether others would come too late: chunks take as long as those before.
+/// Whether it does not pay to wake others: chunks take as long as those before.
 static bool isAlmostDone(const Progress &progress, int64_t done,
                          Clock::duration passed) {
-  double left = static_cast<double>(progress.end - done);
-  return left * std::chrono::duration<double>(passed).count() <=
-         static_cast<double>(done - progress.begin) *
-             std::chrono::duration<double>(alsoAloneFor).count();
+  using Seconds = std::chrono::duration<double>;
+  double shared = 1 - 1.0 / progress.launch.runners;
+  double left = static_cast<double>(progress.end - done) /
+                static_cast<double>(done - progress.begin);
+  return Seconds(passed) * left * shared <= Seconds(wakingTakes);
 }
 
 /// How many chunks a runner takes at a time that has been alone since `start`,
@@ -146,7 +147,8 @@ static int64_t nextAlone(const Progress &progress, Alone alone, int64_t done,
   Clock::duration passed = Clock::now() - start;
   if (passed < aloneFor)
     return eighth;
-  return isAlmostDone(progress, done, passed) ? 1 : 0;
+  return isAlmostDone(progress, done, passed) ? 1 + (progress.end - done) / 8
+                                              : 0;
 }
 
 /// Runs chunks until none is left, or others shall help. Nothing here has a
