@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from costate import _core
+from costate.ad.host_numbers import Again
 from costate.errors import QuadrantsAssertionError
 from costate.lang.base.state import state
 from costate.lang.data import storage
@@ -84,7 +85,7 @@ def _differences(tape: Tape, field: Any, step: float) -> np.ndarray[Any, Any]:
 def _again(tape: Tape) -> None:
     for function, args in tape.calls:
         if hasattr(function, "run"):
-            function.run(args)
+            function.run(args, numbers=Again())
         else:
             function(*args)
 

@@ -16,7 +16,7 @@ from costate import _core
 from costate.errors import BadArgument, MissingGradient, NotDifferentiable
 from costate.lang.base import dtypes
 from costate.lang.base.number import Number, is_alive, not_differentiable, of_math
-from costate.lang.base.state import records, state
+from costate.lang.data import storage
 from costate.lang.launch.scalar_slopes import TensorElement, cell_of
 
 if TYPE_CHECKING:
@@ -63,6 +63,8 @@ class Node:
         self.numbers, self.value, self.operands, self.what = numbers, value, operands, what
         self.order = numbers.count()
         numbers.of_math.nodes.append((value, what))
+        if operands:
+            numbers.repeat(self.renew)
         self.adjoint, self.waits = 0.0, False
         self.now = value     # if it is read, where the program runs again
 
@@ -77,6 +79,10 @@ class Node:
 
     def refuse(self, why: str) -> NoReturn:
         raise not_differentiable(f"a number that comes from {self.what}", why)
+
+    def renew(self) -> None:
+        """The program runs again with other numbers."""
+        self.now = self.value + sum(_product(node.now - node.value, slope) for node, slope in self.operands)
 
     def add(self, adjoint: float) -> None:
         self.adjoint += adjoint
@@ -166,9 +172,11 @@ class TapeNumbers:
         while self.waiting and -self.waiting[0][0] > order:
             heapq.heappop(self.waiting)[1].pass_on()
 
-    def _is_recorded(self) -> bool:
-        """Whether this is the recording of this thread."""
-        return records() and state.tape is self._tape()
+    def repeat(self, function: Any, *args: Any) -> None:
+        """What is done again where gradients are compared with differences."""
+        tape = self._tape()
+        if tape is not None and tape.grad_check:
+            tape.insert(function, args)
 
     # -- from arrays -----------------------------------------------------------------
 
@@ -185,6 +193,7 @@ class TapeNumbers:
                 part += np.reshape([node.adjoint for node in nodes], part.shape).astype(part.dtype)
                 _put(array.grad, index, part)
         _record(f"read of {what}", gradient, reads=[array])
+        self.repeat(_read_again, nodes, array, index)
         return [Number(value, node) for value, node in zip(values, nodes)]
 
     def whole(self, array: _core.Array, what: str) -> Any:
@@ -240,13 +249,16 @@ class TapeNumbers:
         if not array.has_grad:
             self.constants[id(array)] = array, what
             return
+        tape = self._tape()
+        is_loss = tape is not None and isinstance(tape.loss, storage.Storage) and tape.loss.core() is array
 
         def gradient() -> None:
             part = _part(array.grad, index).astype(np.float64).reshape(-1, len(nodes)).sum(axis=0)
             for node, adjoint in zip(nodes, part):
                 if node is not None:
                     node.add(float(adjoint))
-        _record(f"number in {what}", gradient, reads=[array])
+        _record(f"number in {what}", gradient, reads=[array], writes=[array] if is_loss else [])
+        self.repeat(_store_again, nodes, array, index)
 
     def refuse_constants(self, arguments: list[Any], name: str) -> None:
         """A kernel is launched with arrays that hold numbers, and have no gradient."""
@@ -264,9 +276,33 @@ class TapeNumbers:
 
 
 def _record(name: str, gradient: Any, primal: Any = _nothing, reads: Any = (), writes: Any = ()) -> None:
-    arrays = [*reads, *writes]
+    arrays = list(reads or writes)
     _core.CustomLaunch(name=name, reads=list(reads), writes=list(writes), unneeded=arrays, repeatable=True, primal=primal,
                        gradient=gradient)()
+
+
+def _read_again(nodes: list[Node], array: _core.Array, index: tuple[int, ...]) -> None:
+    for node, value in zip(nodes, _part(array, index).reshape(-1).tolist()):
+        node.now = value
+
+
+def _store_again(nodes: list[Any], array: _core.Array, index: tuple[int, ...]) -> None:
+    part = _part(array, index)
+    for k, node in enumerate(nodes):
+        if node is not None:
+            part.reshape(-1, len(nodes))[:, k] = node.now
+    _put(array, index, part)
+
+
+class Again:
+    """Numbers of a `Tape` where its program runs again: launches are the same, with other numbers."""
+
+    def tensor(self, tensor: Any, values: list[float]) -> list[Any]:
+        return values
+
+    def cell(self, number: Any, value: float, parameter: ScalarParameter) -> Any:
+        node = number.node if type(number) is Number else None
+        return cell_of(node.now, parameter.dtype) if isinstance(node, Node) else None
 
 
 class HiddenNumbers:
@@ -329,6 +365,7 @@ class ForwardNumbers:
     def read(self, array: _core.Array, index: tuple[int, ...], values: list[float], what: str) -> list[Any]:
         if not array.has_dual:
             return values
+        storage.flush()
         tangents = _part(array.dual, index).reshape(-1).tolist()
         return [self.number(value, tangent, what) for value, tangent in zip(values, tangents)]
 
@@ -369,6 +406,7 @@ class ForwardNumbers:
         if not array.has_dual:
             raise MissingGradient(f"{what} has no tangent, and a number that is written there has one; make it with "
                                   "`needs_dual=True`, or write `float(...)` of the number")
+        storage.flush()
         part = _part(array.dual, index)
         part.reshape(-1, len(tangents))[:] = tangents
         _put(array.dual, index, part)

@@ -470,7 +470,8 @@ def torch_function(kernel: Any, outputs: Mapping[int, Output] | None = None, *,
 
 
 def _has_derivative(tensor: torch.Tensor) -> bool:
-    return tensor.requires_grad or torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None
+    unpack: Any = torch.autograd.forward_ad.unpack_dual
+    return tensor.requires_grad or unpack(tensor).tangent is not None
 
 
 def _prepared(plan: _Plan, position: int, argument: Any, device: Any) -> Any:

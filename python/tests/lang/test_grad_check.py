@@ -41,3 +41,25 @@ def test_what_the_host_writes_is_repeated(double, write):
         write(x, y, v)
         add()
     assert found.tolist() == x.grad.to_numpy().tolist() and value == pytest.approx(loss[None])
+
+
+def test_numbers_of_the_host_are_computed_again(double):
+    x = ti.field(ti.f64, 3, needs_grad=True)
+    v, loss = ti.Vector.field(2, ti.f64, 3, needs_grad=True), ti.field(ti.f64, (), needs_grad=True)
+
+    @ti.kernel
+    def add(a: ti.f64, w: ti.types.vector(2, ti.f64)) -> ti.f64:
+        for i in x:
+            loss[None] += a * x[i] * x[i] + v[i].dot(w)
+        return x[0] * a
+
+    x.from_numpy(np.array([1.0, 2.0, 3.0]))
+    with ti.ad.Tape(loss, grad_check=[x]):
+        a = x[0] * x[1] + 1
+        v[1] = [a, np.sin(x[2])]
+        v[2].y = a
+        b = add(a, [x[0], 1.0])
+        x[2] *= b
+        add(b ** 2, v[1] * b)
+    found = x.grad.to_numpy()
+    assert np.abs(found).min() > 1

@@ -419,3 +419,13 @@ def test_constants_that_math_computes(fields):
         scaled(ti.ad.stop_grad(math.sin(a)), x, loss)
         scaled(0.5, x, loss)
     np.testing.assert_allclose(x.grad.to_numpy(), 2 * (2 * math.sin(0.6) + 0.5) * x.to_numpy())
+
+
+def test_the_host_writes_the_loss(fields):
+    x, _, loss = fields
+
+    def program():
+        loss[None] += x[0] * x[1]
+        loss[None] *= loss[None]
+        loss[None] = loss[None] + np.sin(x[2])
+    check(program, x, loss)

@@ -194,7 +194,7 @@ def convert_number(x: Any, dtype: Any) -> float:
         return bool(x)
     if dtype.is_float:
         value = float(dtype.np.type(x)) if dtype.bits < 64 else float(x)
-        return of_one("positive", x, value) if type(x) is Number else value  # type: ignore[no-any-return]
+        return of_one("positive", x, value) if type(x) is Number else value
     lo, hi = value_range(dtype)
     if isinstance(x, (float, np.floating)):
         if x != x:

@@ -50,7 +50,7 @@ class Number(float):
     def __deepcopy__(self, memo: Any) -> Number:
         return self
 
-    real = property(lambda self: self)  # type: ignore[assignment]
+    real = property(lambda self: self)
 
     def conjugate(self) -> Number:
         return self
@@ -107,7 +107,7 @@ def _marked(x: Any, node: Any) -> Any:
     if node is None or not node.alive:
         return np.asarray(x) if isinstance(x, np.ndarray) else x
     if isinstance(x, np.floating):
-        return Number(x, node)
+        return Number(float(x), node)
     if not isinstance(x, np.ndarray):
         return x
     if x.dtype.kind != "f":
@@ -301,7 +301,7 @@ def _of_numpy(function: Any, name: str, inputs: Any, options: Any) -> Any:
         if name in SLOPES and len(inputs) == 1:
             return of_one(name, inputs[0], float(result))
         if name in PAIRS and len(inputs) == 2:
-            return of_two(name, *inputs, float(result))
+            return of_two(name, inputs[0], inputs[1], float(result))
     return known[0].node.lost(result, f"`numpy.{function.__name__}` has computed")
 
 

@@ -311,7 +311,7 @@ class Storage(SharedMemory):
         component = np.unravel_index(position, self.element_shape)
         self._write(index, value, component)
         if state.loud:
-            self._keep((*(index if isinstance(index, tuple) else (index,)), *component), value)
+            self._note_numbers((*(index if isinstance(index, tuple) else (index,)), *component), value)
 
     def _stop_tangent(self, place: Any = ()) -> None:
         """In `FwdMode`: what the host writes is a constant."""
@@ -388,12 +388,12 @@ class Storage(SharedMemory):
             self._refuse_kernel()
         index = self._index(key)
         if self.element_shape:
-            element = scalars.convert_all(value, self.dtype, self.describe(), self.element_shape)
+            element: Any = scalars.convert_all(value, self.dtype, self.describe(), self.element_shape)
         else:
             element = scalars.convert(value, self.dtype, self.describe())
         self._write(index, element)
         if state.loud:
-            self._keep(index, value)
+            self._note_numbers(index, value)
 
     def _known(self, index: Any, values: list[Any]) -> list[Any]:
         """Numbers that the host reads, with what derivatives know of them."""
@@ -405,7 +405,7 @@ class Storage(SharedMemory):
         what = f"an element of {self.describe()}"
         return numbers.read(self.core(), index, values, what)  # type: ignore[no-any-return]
 
-    def _keep(self, place: Any, given: Any) -> None:
+    def _note_numbers(self, place: Any, given: Any) -> None:
         """The host has written numbers: derivatives may know of them."""
         numbers = surroundings.numbers() if self.dtype.is_float else None
         if numbers is None:
@@ -441,7 +441,7 @@ class Storage(SharedMemory):
     def _copied(self) -> np.ndarray[Any, Any]:
         array = self.core()
         if not self._is_dirty():
-            return array.to_numpy()
+            return array.to_numpy()  # type: ignore[no-any-return]
         with threads.lock:
             return self._mirror().copy()  # type: ignore[no-any-return]
 
@@ -469,7 +469,7 @@ class Storage(SharedMemory):
         if _forward():
             self._stop_tangent()
         if state.loud and (isinstance(given, (list, tuple)) or array.dtype == object or is_alive(given)):
-            self._keep((), given)
+            self._note_numbers((), given)
 
     def _check_shared(self, what: str) -> None:
         if not runtime.shares_memory():
@@ -486,7 +486,7 @@ class Storage(SharedMemory):
         tensor = torch.from_numpy(self._copied())
         tensor = tensor.to(device) if device is not None else tensor
         if state.loud:
-            tensor._costate_node = self._whole()
+            setattr(tensor, "_costate_node", self._whole())
         return tensor
 
     def from_torch(self, tensor: Any) -> None:
@@ -520,7 +520,7 @@ class Storage(SharedMemory):
         if _forward():
             self._stop_tangent()
         if state.loud:
-            self._keep((), value)
+            self._note_numbers((), value)
 
     def copy_from(self, other: Any) -> None:
         """Takes the elements of a field or ndarray of the same shape."""

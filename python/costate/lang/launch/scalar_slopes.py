@@ -35,9 +35,9 @@ class TensorElement:
             self.tensor._grad.view(-1)[self.position] += adjoint
 
 
-def cell_of(value: float, dtype: DataType, **options: bool) -> _core.Array:
+def cell_of(value: float, dtype: DataType, grad: bool = False, dual: bool = False) -> _core.Array:
     """An array of rank 0 that holds a number."""
-    array = _core.Array(runtime.device(), dtype.core, [], **options)
+    array = _core.Array(runtime.device(), dtype.core, [], grad=grad, dual=dual)
     array.write(np.array(value, dtype.np))
     return array
 
@@ -54,7 +54,7 @@ class Adjoints:
         return [Number(value, TensorElement(tensor, k)) for k, value in enumerate(values)]
 
     def cell(self, given: Any, value: float, parameter: ScalarParameter) -> Any:
-        element = getattr(given, "node", None)
+        element: Any = getattr(given, "node", None)
         is_tensor = isinstance(element, TensorElement)
         if not self.of_all and not is_tensor:
             return None
