@@ -7,6 +7,7 @@ rank 0, and `stored` says that the host has written numbers into an array.
 from __future__ import annotations
 
 import heapq
+import warnings
 import weakref
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -15,7 +16,7 @@ import numpy as np
 from costate import _core
 from costate.errors import BadArgument, MissingGradient, NotDifferentiable
 from costate.lang.base import dtypes
-from costate.lang.base.number import Number, is_alive, not_differentiable, of_math
+from costate.lang.base.number import Number, is_alive, is_short, not_differentiable, of_math
 from costate.lang.data import storage
 from costate.lang.launch.scalar_slopes import TensorElement, cell_of
 
@@ -125,7 +126,7 @@ class OfMath:
 
     def __init__(self) -> None:
         self.nodes: list[Any] = []     # not looked at yet
-        self.known: dict[float, tuple[str, str]] = {}
+        self.known: dict[float, tuple[str, str, bool]] = {}    # a function, what it is of, whether that is a short number
 
     def check(self, given: Any) -> None:
         """Refuses a plain float that is one of these."""
@@ -134,13 +135,19 @@ class OfMath:
         if len(self.known) > self.MOST:
             self.known.clear()
         for value, what in self.nodes[-self.MOST // 30:]:
-            self.known.update({y: (name, what) for y, name in of_math(value).items()})
+            self.known.update({y: (name, what, is_short(value)) for y, name in of_math(value).items()})
         self.nodes.clear()
         if given in self.known:
-            name, what = self.known[given]
-            raise NotDifferentiable(f"{given} is `math.{name}` of a number that comes from {what}, which `math` takes for a constant; use "
-                                    f"`numpy.{NAMES.get(name, name)}` or a function of `costate`, or `costate.stop_gradient(...)` for a "
-                                    "constant")
+            self._tell(given, *self.known[given])
+
+    @staticmethod
+    def _tell(given: float, name: str, what: str, by_chance: bool) -> None:
+        """Of a short number a constant of the program may be the same function."""
+        text = (f"{given} is `math.{name}` of a number that comes from {what}, which `math` takes for a constant; use "
+                f"`numpy.{NAMES.get(name, name)}` or a function of `costate`, or `costate.stop_gradient(...)` for a constant")
+        if not by_chance:
+            raise NotDifferentiable(text)
+        warnings.warn(text, stacklevel=2)
 
 
 #: Names of functions of `math` that NumPy has under others.
@@ -268,11 +275,16 @@ class TapeNumbers:
                                       "through and has no gradient; make it with `needs_grad=True`, or write `float(...)` of the "
                                       "number")
 
-    def end(self) -> None:
+    def reach_tensors(self) -> None:
         """After all is reversed."""
         self.pass_on()
         for node, element in self.tensors:
             element.add(node.adjoint)
+
+    def end(self) -> None:
+        """Numbers may live longer."""
+        for one in (self.waiting, self.tensors, self.constants, self.of_math.nodes, self.of_math.known):
+            one.clear()  # type: ignore[attr-defined]
 
 
 def _record(name: str, gradient: Any, primal: Any = _nothing, reads: Any = (), writes: Any = ()) -> None:

@@ -184,6 +184,7 @@ class Tape:
         self._restore_modes()
         if kind is not None:
             self.core.clear()
+            self.numbers.end()
         else:
             storage.flush()
             self.grad()
@@ -390,13 +391,14 @@ class Tape:
         try:
             with in_python(kernels={f.name: f.names for f in self.found}):
                 self._backward()
-            self.numbers.end()
+            self.numbers.reach_tensors()
             for copied, tensor, _ in self.copies.values():
                 copied.read_gradient(tensor)
         finally:
             self.gradient_evaluated = True
             self.last_report = self.core.report()
             self.core.clear()
+            self.numbers.end()
 
     def _backward(self) -> None:
         for known, tensor, _ in self.tensors.values():

@@ -429,3 +429,121 @@ def test_the_host_writes_the_loss(fields):
         loss[None] *= loss[None]
         loss[None] = loss[None] + np.sin(x[2])
     check(program, x, loss)
+
+
+def test_functions_of_short_numbers_are_warnings(fields):
+    x, _, loss = fields
+    x[0] = 2
+    with pytest.warns(UserWarning, match="math.sqrt. of a number that comes from an element of a field"):
+        with ti.ad.Tape(loss):
+            a = x[0]
+            scaled(math.sqrt(2), x, loss)
+    assert a == 2
+
+
+# -- beside other things that a Tape does ----------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"snapshots": 2}, {"budget": 2000}, {"clear_gradients": False}, {"validation": True}], ids=str)
+def test_options_of_tapes(fields, options):
+    x, y, loss = fields
+    x.from_numpy(np.array([0.6, 1.3, 0.9]))
+
+    @ti.kernel
+    def step(a: ti.f64) -> ti.f64:
+        for i in x:
+            x[i] = ti.sin(x[i] * a) + 0.1 * x[i]
+        return x[1] * a
+
+    def program(tape=None):
+        a = 1.0
+        for _ in tape.steps(8) if tape else range(8):
+            a = step(a) * 0.5 + x[0]
+            scaled(a, x, loss)
+    start = x.to_numpy()
+    x.grad.fill(0)
+    with ti.ad.Tape(loss, **options) as tape:
+        program(tape)
+    found = x.grad.to_numpy()
+    x.from_numpy(start)
+    check(program, x, loss)
+    x.from_numpy(start)
+    with ti.ad.Tape(loss):
+        program()
+    np.testing.assert_allclose(found, x.grad.to_numpy(), rtol=1e-12)
+
+
+def test_threads_have_numbers_of_their_own(double):
+    import threading
+
+    def work(factor, results):
+        x, loss = ti.field(ti.f64, 3, needs_grad=True), ti.field(ti.f64, (), needs_grad=True)
+        x.from_numpy(factor * np.array([0.6, 1.3, 2.0]))
+        for _ in range(20):
+            with ti.ad.Tape(loss):
+                scaled(x[0] * x[1], x, loss)
+        results[factor] = x.grad.to_numpy()
+    results = {}
+    threads = [threading.Thread(target=work, args=(k, results)) for k in (1.0, 2.0, 3.0)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    for factor in (2.0, 3.0):
+        np.testing.assert_allclose(results[factor], factor ** 3 * results[1.0])
+    x = np.array([0.6, 1.3, 2.0])
+    np.testing.assert_allclose(results[1.0], [1.3 * x @ x + 2 * 0.6 ** 2 * 1.3, 0.6 * x @ x + 2 * 0.6 * 1.3 ** 2, 4 * 0.6 * 1.3])
+
+
+@pytest.mark.parametrize("dtype", [ti.f16, ti.f32, ti.f64], ids=str)
+def test_types(double, dtype):
+    x, loss = ti.field(dtype, 2, needs_grad=True, needs_dual=True), ti.field(ti.f32, (), needs_grad=True, needs_dual=True)
+
+    @ti.kernel
+    def k(a: dtype) -> dtype:
+        loss[None] += ti.cast(a * x[0], ti.f32)
+        return a * x[1]
+
+    def program():
+        b = k(x[1])
+        x[0] = b * 2
+        k(b)
+    x[0], x[1] = 0.5, 1.5
+    with ti.ad.Tape(loss):
+        program()
+    # x0 x1 + b 2b with b = x1 x1
+    np.testing.assert_allclose(x.grad.to_numpy(), [1.5, 0.5 + 8 * 1.5 ** 3], rtol=1e-2 if dtype is ti.f16 else 1e-6)
+    x[0], x[1] = 0.5, 1.5
+    with ti.ad.FwdMode(loss=loss, param=x, seed=[1, 1]):
+        program()
+    assert loss.dual[None] == pytest.approx(2 + 8 * 1.5 ** 3, rel=1e-2 if dtype is ti.f16 else 1e-6)
+
+
+def test_numbers_that_are_kept_hold_no_arrays(fields):
+    import gc
+    import weakref
+    x, _, loss = fields
+    other = ti.ndarray(ti.f64, 3, needs_grad=True)
+    with ti.ad.Tape(loss):
+        total(x, loss)
+        a = other[0] + x[0]
+    known = weakref.ref(other)
+    gc.disable()
+    try:
+        del other
+        assert known() is None
+    finally:
+        gc.enable()
+    assert a == 0.6
+
+
+def test_failed_tapes_leave_gradients_alone(fields):
+    x, _, loss = fields
+    with pytest.raises(ZeroDivisionError):
+        with ti.ad.Tape(loss):
+            scaled(x[0], x, loss)
+            1 / 0
+    assert x.grad.to_numpy().tolist() == [0, 0, 0]
+    with ti.ad.Tape(loss):
+        scaled(x[0], x, loss)
+    assert x.grad[1] == pytest.approx(2 * 0.6 * 1.3)

@@ -102,6 +102,32 @@ def compare(seed, program, ir):
     return ""
 
 
+def compare_scalars(seed, program):
+    """What differs between the gradient by the number `p` and the tangent in its direction; empty if nothing."""
+    width = int(program[0].text)
+    kernel = kernel_of(Source().program(program), f"program {seed}")
+    results, given = [], {"grad": True, "jvp": {"p": 1.0}}
+    for mode in given:
+        arrays, random = arrays_for(width), np.random.default_rng(seed)
+        for array in arrays:
+            fill(array.core(), random)
+            if array.needs_dual:
+                array.dual.fill(0)
+        seeds = {name: array.grad.to_numpy().astype(np.float64) for name, array in zip(ARRAYS, arrays) if array.needs_grad}
+        try:
+            if mode == "grad":
+                kernel(*arrays, 0.37, 3)
+            found = getattr(kernel, mode)(*arrays, 0.37, 3, scalars=given[mode])
+        except costate.Error:
+            return ""      # of which `compare` tells
+        tangents = [seeds[name] * array.dual.to_numpy() for name, array in zip(ARRAYS, arrays) if array.needs_grad]
+        results.append(found["p"] if mode == "grad" else sum(map(np.sum, tangents)))
+    scale = sum(np.sum(np.abs(one)) for one in tangents)
+    tolerance = 1e-2 if any(f"{name} " in str(program) for name in "abfl") else 1e-7
+    return "" if not np.isfinite(scale) or np.isclose(*results, tolerance, tolerance * scale + 1e-12, equal_nan=True) else \
+        f"by `p`: {results[0]} in reverse, {results[1]} forward"
+
+
 def outcome(kernel, mode, width, seed, hidden):
     """All arrays after a launch, or the error that it raised."""
     arrays = [array.core() for array in arrays_for(width)]

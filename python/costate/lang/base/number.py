@@ -138,15 +138,20 @@ def _numbers_in(x: Any) -> list[Number]:
     return [x] if is_alive(x) else []
 
 
+def is_short(x: float) -> bool:
+    """Whether a number is one that programs write, as likely as not."""
+    return not math.isfinite(x) or (x * 4096).is_integer()
+
+
 def of_math(x: float) -> dict[float, str]:
-    """What functions of Python's `math`, which see a plain float, give of a number: unless many other numbers are equal."""
+    """What functions of Python's `math`, which see a plain float, give of a number; without short numbers."""
     found = {}
     for name in _MATH:
         try:
             value = getattr(math, name)(x)
         except (ValueError, OverflowError):
             continue
-        if math.isfinite(value) and not (value * 4096).is_integer():
+        if not is_short(value):
             found[value] = name
     return found
 
