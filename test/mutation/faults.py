@@ -15,7 +15,7 @@ class Fault:
     file: str
     text: str
     replacement: str
-    by: str     # who can see it: "ir", "language", "simt", "recordings", "lanes" or "tests"
+    by: str     # who can see it: "ir", "language", "simt", "recordings", "lanes", "python" or "tests"
     model: str  # the ablation of the model of the semantics, if it is one
 
     def apply(self, root):

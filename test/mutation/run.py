@@ -29,6 +29,7 @@ FINDING = {"ir": re.compile(r"^seed \d+: wrong: ([a-z-]+)"),
            "simt": re.compile(r"^seed \d+"),
            "recordings": re.compile(r"(?:Failure|^\[  FAILED)"),
            "lanes": re.compile(r"(?:Failure|^\[  FAILED)"),
+           "python": re.compile(r"^seed \d+: (\w+)"),
            "tests": re.compile(r"(?:Failure|^\[  FAILED)")}
 TESTS = {"language": "RandomKernel.AgreeForLonger",
          "recordings": "RandomRecordings.EqualThemForLonger",
@@ -59,7 +60,8 @@ def copy_tree():
 
 
 def targets(kinds):
-    return sorted({"costate-test" if kind in TESTS else "costate-fuzz" for kind in kinds})
+    made = {"python": "costate-python", **dict.fromkeys(TESTS, "costate-test")}
+    return sorted({made.get(kind, "costate-fuzz") for kind in kinds})
 
 
 def build(kinds):
@@ -79,6 +81,9 @@ def command(kind, seconds):
         environment.update(COSTATE_DEVICE="simt", COSTATE_CACHE="0")
     if kind == "lanes":
         environment.update(COSTATE_CACHE="0")
+    if kind == "python":
+        environment.update(PYTHONPATH=f"{BUILD / 'python'}:{TREE / 'python' / 'tests'}", COSTATE_CACHE="0")
+        return [ROOT / ".venv" / "bin" / "python", "-u", "-m", "steps", "--seed", "1000"], environment
     if kind not in TESTS:
         device = ["--device", "simt"] if kind == "simt" else []
         return [BUILD / "bin" / "costate-fuzz", *device, "--seconds", str(seconds)], environment
@@ -88,8 +93,8 @@ def command(kind, seconds):
 
 def what(kind, before, line, following):
     """By which property a fault shows."""
-    if kind == "ir":
-        return FINDING["ir"].match(line).group(1)
+    if kind in ("ir", "python"):
+        return FINDING[kind].match(line).group(1)
     if kind == "simt":
         return before.split(":")[0].strip()[:40]
     return following.split(":")[0].strip()[:40]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from costate.ad.host_numbers import Again
 from costate.errors import QuadrantsAssertionError
 from costate.lang.base.state import state
 from costate.lang.data import storage
+from costate.lang.launch.scalar_slopes import Directions
 
 if TYPE_CHECKING:
     from costate.ad.tape import Tape
@@ -107,12 +108,18 @@ def report(kernel: Any, *args: Any, **options: Any) -> Any:
     return kernel.report(*args, **options)
 
 
-def hessian_vector_product(kernel: Any, *args: Any, **options: Any) -> None:
+def hessian_vector_product(kernel: Any, *args: Any, scalars: Mapping[str, Any] | None = None, **options: Any) -> Any:
     """Adds the gradient to `x.grad`, and the product of the Hessian with `x.dual` to
-    `x.grad.dual`, of all arguments and fields; they have `needs_grad` and `needs_dual`."""
-    compiled, arguments = kernel.compiled(*args, **options)
+    `x.grad.dual`, of all arguments and fields; they have `needs_grad` and `needs_dual`.
+
+    `scalars`: the direction of float arguments, by name, which have their part in the Hessian then: that of the product is
+    returned."""
+    directions = Directions(scalars or {}, second=True)
+    compiled, arguments = kernel.compiled(*args, numbers=directions if scalars else None, **options)
+    directions.check(kernel.__name__)
     storage.flush()
     compiled.gradient().jvp(*arguments)
+    return directions.products() if scalars else None
 
 
 hvp = hessian_vector_product

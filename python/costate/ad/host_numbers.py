@@ -126,14 +126,19 @@ class OfMath:
 
     def __init__(self) -> None:
         self.nodes: list[Any] = []     # not looked at yet
+        self.passed: set[float] = set()   # constants of the program
         self.known: dict[float, tuple[str, str, bool]] = {}    # a function, what it is of, whether that is a short number
 
     def check(self, given: Any) -> None:
         """Refuses a plain float that is one of these."""
-        if type(given) is not float or not (self.nodes or self.known):
+        if type(given) is not float or given in self.passed:
             return
-        if len(self.known) > self.MOST:
+        self.passed.add(given)
+        if not (self.nodes or self.known):
+            return
+        if len(self.known) + len(self.passed) > self.MOST:
             self.known.clear()
+            self.passed.clear()
         for value, what in self.nodes[-self.MOST // 30:]:
             self.known.update({y: (name, what, is_short(value)) for y, name in of_math(value).items()})
         self.nodes.clear()
@@ -283,7 +288,8 @@ class TapeNumbers:
 
     def end(self) -> None:
         """Numbers may live longer."""
-        for one in (self.waiting, self.tensors, self.constants, self.of_math.nodes, self.of_math.known):
+        for one in (self.waiting, self.tensors, self.constants, self.of_math.nodes, self.of_math.known,
+                    self.of_math.passed):
             one.clear()  # type: ignore[attr-defined]
 
 

@@ -106,3 +106,21 @@ def test_tangents_of_what_is_no_scalar_argument(double):
         with pytest.raises(ti.errors.BadArgument, match="no float argument"):
             k.jvp(1.0, 2, scalars=wrong)
     assert x.to_numpy().tolist() == [0, 0, 0]
+
+
+def test_second_derivatives(double):
+    @ti.kernel
+    def k(a: ti.f64, v: ti.types.vector(2, ti.f64), x: ti.types.ndarray(), y: ti.types.ndarray()):
+        for i in x:
+            y[0] += a * a * ti.sin(x[i]) * v[0] + v[0] * v[1] * x[i]
+
+    x, y = ti.ndarray(ti.f64, 3, needs_grad=True, needs_dual=True), ti.ndarray(ti.f64, 1, needs_grad=True, needs_dual=True)
+    xs = np.array([0.3, 0.6, 1.1])
+    x.from_numpy(xs)
+    x.dual.from_numpy(np.array([1.0, 0.0, -1.0]))
+    y.grad.fill(1)
+    found = ti.ad.hessian_vector_product(k, 1.5, [2.0, 3.0], x, y, scalars={"a": 0.5, "v": [1.0, -1.0]})
+    sines, moved = np.sin(xs).sum(), np.cos(xs[0]) - np.cos(xs[2])
+    assert found["a"] == pytest.approx(0.5 * 2 * sines * 2 + 1.0 * 2 * 1.5 * sines + 2 * 1.5 * 2 * moved)
+    assert found["v"].to_list() == pytest.approx([0.5 * 2 * 1.5 * sines - xs.sum() + 1.5 ** 2 * moved, xs.sum()])
+    assert y.dual.to_numpy().tolist() == [0]

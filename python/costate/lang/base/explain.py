@@ -23,7 +23,7 @@ WORDS = [
      "use `x[i] = v`, `fill` or `from_numpy`, or take it outside of the `with`"),
     (r"nothing in the recording writes the array given to `backward` in a launch, so all gradients would be 0; record the "
      r"launch that computes it", "no launch inside of the `with` writes the loss of the `Tape`, so all gradients would "
-     "be 0; compute it with a kernel there: what goes through the host has no gradient"),
+     "be 0; compute it with a kernel there"),
     (r"`backward` of a `Tape` that has recorded nothing; launch kernels while the object that `record` returns is "
      r"alive", "no launch inside of the `with` writes the loss of the `Tape`, for there is none; call the kernels there"),
     (r"(record \w+ launch(?:es)?|record both|record the launch) with a `Tape`", r"\1 in a `with ad.Tape(loss):`"),

@@ -430,6 +430,8 @@ class Storage(SharedMemory):
             self._check_shared("to_numpy")
             with in_python():
                 host = self._brought().numpy(writable=True)
+            if state.loud:
+                host = read_array(host, self._whole())
             return host if dtype is None else np.asarray(host, dtypes.cook(dtype).np if dtypes.is_dtype(dtype) else dtype)
         host = self._copied()
         if state.loud:

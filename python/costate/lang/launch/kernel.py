@@ -275,9 +275,9 @@ class Kernel(OfTheHost):
         found.check_hosts(values, passed)
         return found.compiled, passed, own, values.after
 
-    def compiled(self, *args: Any, **options: Any) -> tuple[Any, ...]:
+    def compiled(self, *args: Any, numbers: Any = None, **options: Any) -> tuple[Any, ...]:
         """(the compiled `_core.Kernel`, its arguments) of these arguments."""
-        found, values = self.specialise(self._arguments(args, options))
+        found, values = self.specialise(self._arguments(args, options), numbers)
         storage.flush()
         return found.compiled, found.arguments(values.items)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,14 +70,21 @@ class Adjoints:
             element.add(float(array.grad.to_numpy()))
         if not self.of_all:
             return None
-        found = {name: (shape, [float(a.grad.to_numpy()) for a in arrays]) for name, (shape, arrays) in self.found.items()}
-        return {name: Matrix.of(numbers, shape) if shape else numbers[0] for name, (shape, numbers) in found.items()}
+        return _by_name(self.found, lambda array: array.grad)
+
+
+def _by_name(cells: Mapping[str, tuple[tuple[int, ...], list[_core.Array]]], part: Callable[[_core.Array], _core.Array]) -> dict[str, Any]:
+    """A part of the arrays of each parameter, as a number, vector or matrix."""
+    found = {name: (shape, [float(part(one).to_numpy()) for one in arrays]) for name, (shape, arrays) in cells.items()}
+    return {name: Matrix.of(numbers, shape) if shape else numbers[0] for name, (shape, numbers) in found.items()}
 
 
 class Directions:
     """Tangents of scalar arguments, by the names of parameters."""
 
-    def __init__(self, given: Mapping[str, Any]) -> None:
+    def __init__(self, given: Mapping[str, Any], second: bool = False) -> None:
+        self.second = second          # whether the derivative of the gradient is wanted
+        self.made: dict[str, tuple[tuple[int, ...], list[_core.Array]]] = {}
         self.left = {name: scalars.leaves(one) for name, one in given.items()}
 
     def tensor(self, tensor: Any, values: list[float]) -> list[Any]:
@@ -88,9 +95,14 @@ class Directions:
         if not left:
             return None
         tangent = scalars.convert(left.pop(0), parameter.dtype, f"The tangent of `{parameter.name}`")
-        array = cell_of(value, parameter.dtype, dual=True)
+        array = cell_of(value, parameter.dtype, grad=self.second, dual=True)
         array.dual.fill(tangent)
+        self.made.setdefault(parameter.name, (parameter.shape, []))[1].append(array)
         return array
+
+    def products(self) -> dict[str, Any]:
+        """The derivatives of the gradients, by name."""
+        return _by_name(self.made, lambda array: array.grad.dual)
 
     def check(self, kernel: str) -> None:
         """Each tangent is that of a scalar argument."""
