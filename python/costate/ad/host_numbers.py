@@ -290,7 +290,7 @@ class TapeNumbers:
         """Numbers may live longer."""
         for one in (self.waiting, self.tensors, self.constants, self.of_math.nodes, self.of_math.known,
                     self.of_math.passed):
-            one.clear()  # type: ignore[attr-defined]
+            one.clear()
 
 
 def _record(name: str, gradient: Any, primal: Any = _nothing, reads: Any = (), writes: Any = ()) -> None:
