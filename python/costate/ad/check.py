@@ -17,6 +17,7 @@ from costate.lang.launch.scalar_slopes import Directions
 
 if TYPE_CHECKING:
     from costate.ad.tape import Tape
+    from costate.lang.launch.kernel import Kernel
 
 
 def _arrays_of(value: Any) -> Iterator[Any]:
@@ -49,7 +50,7 @@ class Saved:
             array.from_numpy(values)
 
 
-def compare(tape: Any, step: Any = 1e-4, relative: Any = 1e-6, absolute: Any = 1e-6) -> None:
+def compare(tape: Tape, step: float = 1e-4, relative: float = 1e-6, absolute: float = 1e-6) -> None:
     """Raises where a gradient of `grad_check` differs from central differences."""
     wrong = []
     for field in tape.grad_check:
@@ -91,7 +92,7 @@ def _again(tape: Tape) -> None:
             function(*args)
 
 
-def check_gradient(kernel: Any, *args: Any, **options: Any) -> _core.GradientCheck:
+def check_gradient(kernel: Kernel, *args: Any, **options: Any) -> _core.GradientCheck:
     """Compares reverse mode, forward mode and differences of one kernel at its arguments.
 
     Returns a report that is true where they agree; `print` shows it.
@@ -103,12 +104,12 @@ def check_gradient(kernel: Any, *args: Any, **options: Any) -> _core.GradientChe
     return _core.check_gradient(compiled, *arguments)
 
 
-def report(kernel: Any, *args: Any, **options: Any) -> Any:
+def report(kernel: Kernel, *args: Any, **options: Any) -> str:
     """For people: what is compiled, what the gradient saves on its tape and what it recomputes."""
     return kernel.report(*args, **options)
 
 
-def hessian_vector_product(kernel: Any, *args: Any, scalars: Mapping[str, Any] | None = None, **options: Any) -> Any:
+def hessian_vector_product(kernel: Kernel, *args: Any, scalars: Mapping[str, Any] | None = None, **options: Any) -> Any:
     """Adds the gradient to `x.grad`, and the product of the Hessian with `x.dual` to
     `x.grad.dual`, of all arguments and fields; they have `needs_grad` and `needs_dual`.
 

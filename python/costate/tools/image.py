@@ -51,7 +51,7 @@ def _pillow(what: str) -> Any:
     return Image
 
 
-def imwrite(img: Any, filename: Any) -> None:
+def imwrite(img: Any, filename: str | os.PathLike[str]) -> None:
     """Writes a field or array of shape (width, height), with 1, 3 or 4 channels; PNG, others by Pillow."""
     rows, name = _bytes(img), os.fspath(filename)
     if name.lower().endswith(".png"):
@@ -62,7 +62,7 @@ def imwrite(img: Any, filename: Any) -> None:
     _pillow(f"a picture that is not PNG (`{name}`)").fromarray(rows).save(name)
 
 
-def imread(filename: Any, channels: Any = 0) -> np.ndarray[Any, Any]:
+def imread(filename: str | os.PathLike[str], channels: int = 0) -> np.ndarray[Any, Any]:
     """The picture in a file: u8 of shape (width, height, channels)."""
     picture = _pillow("imread").open(filename)
     mode = {0: None, 1: "L", 3: "RGB", 4: "RGBA"}[channels] or (
@@ -72,15 +72,16 @@ def imread(filename: Any, channels: Any = 0) -> np.ndarray[Any, Any]:
     return np.ascontiguousarray(rows[::-1].swapaxes(0, 1))
 
 
-def imresize(img: Any, w: Any, h: Any = None) -> Any:
+def imresize(img: Any, w: int, h: int | None = None) -> np.ndarray[Any, Any]:
     """The picture with w columns and h (or w) rows, each of which is the next of the old ones."""
     picture, h = _array(img), w if h is None else h
     columns = np.arange(w) * picture.shape[0] // w
     rows = np.arange(h) * picture.shape[1] // h
-    return picture[columns[:, None], rows[None, :]]
+    resized: np.ndarray[Any, Any] = picture[columns[:, None], rows[None, :]]
+    return resized
 
 
-def imshow(img: Any, title: Any = "imshow") -> None:
+def imshow(img: Any, title: str = "imshow") -> None:
     """Shows a picture in a window of matplotlib."""
     try:
         from matplotlib import pyplot

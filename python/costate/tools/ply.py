@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 _TYPES = {"char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4",
           "float": "f4", "double": "f8"}
@@ -19,7 +20,7 @@ class PLYWriter:
     `face_type` is "tri" or "quad".
     """
 
-    def __init__(self, num_vertices: Any, num_faces: Any = 0, face_type: str = "tri",
+    def __init__(self, num_vertices: int, num_faces: int = 0, face_type: str = "tri",
                  comment: str = "made by costate") -> None:
         if face_type not in _CORNERS:
             raise ValueError(f"face_type is one of {list(_CORNERS)}, not {face_type!r}")
@@ -40,11 +41,11 @@ class PLYWriter:
             raise ValueError(f"channel `{key}` has {data.size} values for {count} elements")
         return [(key, data_type, data.astype("<" + _TYPES[data_type]))]
 
-    def add_vertex_channel(self, key: str, data_type: str, data: Any) -> None:
+    def add_vertex_channel(self, key: str, data_type: str, data: ArrayLike) -> None:
         """One number for each vertex, of a type of PLY files: "float", "int", "uchar", ..."""
         self._vertices.extend(self._channel(key, data_type, data, self.num_vertices))
 
-    def add_face_channel(self, key: Any, data_type: Any, data: Any) -> None:
+    def add_face_channel(self, key: str, data_type: str, data: ArrayLike) -> None:
         """One number for each face."""
         self._faces.extend(self._channel(key, data_type, data, self.num_faces))
 
@@ -52,35 +53,35 @@ class PLYWriter:
         for name, data in zip(names, arrays):
             self.add_vertex_channel(name, "float", data)
 
-    def add_vertex_pos(self, x: Any, y: Any, z: Any) -> None:
+    def add_vertex_pos(self, x: ArrayLike, y: ArrayLike, z: ArrayLike) -> None:
         self._add(("x", "y", "z"), (x, y, z))
 
-    def add_vertex_normal(self, nx: Any, ny: Any, nz: Any) -> None:
+    def add_vertex_normal(self, nx: ArrayLike, ny: ArrayLike, nz: ArrayLike) -> None:
         self._add(("nx", "ny", "nz"), (nx, ny, nz))
 
-    def add_vertex_vel(self, vx: Any, vy: Any, vz: Any) -> None:
+    def add_vertex_vel(self, vx: ArrayLike, vy: ArrayLike, vz: ArrayLike) -> None:
         self._add(("vx", "vy", "vz"), (vx, vy, vz))
 
-    def add_vertex_color(self, r: Any, g: Any, b: Any) -> None:
+    def add_vertex_color(self, r: ArrayLike, g: ArrayLike, b: ArrayLike) -> None:
         self._add(("red", "green", "blue"), (r, g, b))
 
-    def add_vertex_alpha(self, alpha: Any) -> None:
+    def add_vertex_alpha(self, alpha: ArrayLike) -> None:
         self._add(("Alpha",), (alpha,))
 
-    def add_vertex_rgba(self, r: Any, g: Any, b: Any, a: Any) -> None:
+    def add_vertex_rgba(self, r: ArrayLike, g: ArrayLike, b: ArrayLike, a: ArrayLike) -> None:
         self._add(("red", "green", "blue", "Alpha"), (r, g, b, a))
 
-    def add_vertex_color_uchar(self, r: Any, g: Any, b: Any) -> None:
+    def add_vertex_color_uchar(self, r: ArrayLike, g: ArrayLike, b: ArrayLike) -> None:
         for name, data in zip(("red", "green", "blue"), (r, g, b)):
             self.add_vertex_channel(name, "uchar", data)
 
     def add_vertex_id(self) -> None:
         self.add_vertex_channel("id", "int", np.arange(self.num_vertices))
 
-    def add_vertex_piece(self, piece: Any) -> None:
+    def add_vertex_piece(self, piece: ArrayLike) -> None:
         self.add_vertex_channel("piece", "int", piece)
 
-    def add_faces(self, indices: Any) -> None:
+    def add_faces(self, indices: ArrayLike) -> None:
         """The vertices of the faces, one face after the other."""
         indices = np.asarray(indices).reshape(-1)
         if indices.size != self.corners * self.num_faces:
@@ -91,7 +92,7 @@ class PLYWriter:
     def add_face_id(self) -> None:
         self.add_face_channel("id", "int", np.arange(self.num_faces))
 
-    def add_face_piece(self, piece: Any) -> None:
+    def add_face_piece(self, piece: ArrayLike) -> None:
         self.add_face_channel("piece", "int", piece)
 
     def _header(self, form: str) -> bytes:
@@ -123,7 +124,7 @@ class PLYWriter:
             table[name] = data
         return table
 
-    def export(self, path: Any) -> None:
+    def export(self, path: str) -> None:
         """Writes a binary file."""
         tables = self._tables()
         with open(path, "wb") as file:
@@ -145,10 +146,10 @@ class PLYWriter:
         base, ending = os.path.splitext(os.fspath(path))
         return f"{base if ending == '.ply' else os.fspath(path)}_{number:06d}.ply"
 
-    def export_frame(self, series_num: Any, path: Any) -> None:
+    def export_frame(self, series_num: int, path: str) -> None:
         """Writes PATH_000001.ply, with the number of the frame."""
         self.export(self._numbered(path, series_num))
 
-    def export_frame_ascii(self, series_num: Any, path: str) -> None:
+    def export_frame_ascii(self, series_num: int, path: str) -> None:
         """Writes a text file PATH_000001.ply."""
         self.export_ascii(self._numbered(path, series_num))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Iterable
 from typing import Any
 
 from costate.tools.image import imwrite
@@ -13,18 +14,18 @@ from costate.tools.image import imwrite
 class VideoManager:
     """`write_frame(picture)` for each picture, then `make_video()`, which needs ffmpeg."""
 
-    def __init__(self, output_dir: str, width: Any = None, height: Any = None, post_processor: Any = None,
-                 framerate: Any = 24, automatic_build: bool = True) -> None:
+    def __init__(self, output_dir: str, width: int | None = None, height: int | None = None, post_processor: Any = None,
+                 framerate: float = 24, automatic_build: bool = True) -> None:
         self.directory = os.path.join(output_dir, "frames")
         self.output, self.framerate = output_dir, framerate
         self.post_processor, self.automatic_build = post_processor, automatic_build
         self.frame_counter = 0
         os.makedirs(self.directory, exist_ok=True)
 
-    def get_frame_directory(self) -> Any:
+    def get_frame_directory(self) -> str:
         return self.directory
 
-    def get_output_filename(self, suffix: Any) -> Any:
+    def get_output_filename(self, suffix: str) -> str:
         return os.path.join(self.output, "video" + suffix)
 
     def write_frame(self, img: Any) -> None:
@@ -34,11 +35,11 @@ class VideoManager:
         imwrite(img, os.path.join(self.directory, f"{self.frame_counter:06d}.png"))
         self.frame_counter += 1
 
-    def write_frames(self, images: Any) -> None:
+    def write_frames(self, images: Iterable[Any]) -> None:
         for one in images:
             self.write_frame(one)
 
-    def make_video(self, mp4: Any = True, gif: Any = True) -> None:
+    def make_video(self, mp4: bool = True, gif: bool = True) -> None:
         """Makes video.mp4 and video.gif of the pictures."""
         program = shutil.which("ffmpeg")
         if program is None:

@@ -3,6 +3,7 @@
 import gc
 import os
 import weakref
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -102,6 +103,21 @@ def test_arrays_that_are_exchanged_and_other_numbers_are_captured_for_themselves
     graph.replay()
     assert y.to_numpy().tolist() == [4, 4]
     assert len(graph._others) == 4
+
+
+def test_numbers_count_by_their_values_whatever_they_are():
+    x, y = made([1, 2]), made([0, 0])
+    graph = ti.capture(square, x, y, np.float32(1))
+    graph.replay(x, y, np.float32(1))
+    graph.replay(x, y, Fraction(3))
+    graph.replay(x, y, Fraction(3))
+    assert y[1] == 12 and len(graph._others) == 2
+    torch = pytest.importorskip("torch")
+    s = torch.tensor(5.0)
+    graph.replay(x, y, s)
+    s += 1
+    graph.replay(x, y, s)
+    assert y[1] == 24
 
 
 def test_of_many_different_numbers_the_last_are_kept():

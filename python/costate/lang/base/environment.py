@@ -20,7 +20,7 @@ _NUMBERS = {"default_fp": {"16": dtypes.f16, "32": dtypes.f32, "64": dtypes.f64}
             "default_up": {"32": dtypes.u32, "64": dtypes.u64}}
 
 
-def variable(option: str) -> tuple[Any, ...]:
+def variable(option: str) -> tuple[str, str]:
     """(name, text) of the variable that gives an option; the text is empty if there is none."""
     for prefix in ("QD_", "TI_"):
         name = prefix + option.upper()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from costate.errors import QuadrantsRuntimeTypeError
 
 if TYPE_CHECKING:
-    from costate.lang.base.runtime import Arch
+    from costate.lang.base.runtime import Wanted
 
 _FLAGS = ("debug", "check_out_of_bound", "fast_math", "deterministic", "find_nan", "offline_cache",
           "ad_stack_experimental_enabled", "enable_fallback", "progress")
@@ -55,7 +55,7 @@ def check(options: dict[Any, Any], of: str = "init") -> None:
             _refuse(of, name, value, "a path")
 
 
-def check_arch(arch: Arch | None, known: set[Any]) -> None:
+def check_arch(arch: Wanted | None, known: set[str]) -> None:
     """Refuses what names no kind of device; `known` are the names of kinds."""
     if isinstance(arch, (list, tuple)) and arch:
         for one in arch:
@@ -74,8 +74,8 @@ def _is_integer(value: Any) -> bool:
     return not isinstance(value, bool)
 
 
-def _is_count(value: Any) -> Any:
-    return _is_integer(value) and value >= 0
+def _is_count(value: Any) -> bool:
+    return _is_integer(value) and bool(value >= 0)
 
 
 def _is_between(value: Any, most: float) -> bool:

@@ -7,7 +7,8 @@ import numbers
 import os
 import random as _random
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from costate import _core
 from costate.errors import NoDevice, QuadrantsRuntimeError
@@ -25,13 +26,13 @@ class Arch:
 
     _NUMBERS = dict(x64=0, arm64=1, python=3, cuda=4, metal=5, amdgpu=7, vulkan=8)
 
-    def __init__(self, name: Any) -> None:
+    def __init__(self, name: str | int) -> None:
         if isinstance(name, numbers.Integral):
             found = [one for one, number in self._NUMBERS.items() if number == name]
             if not found:
                 raise ValueError(f"{name} is not the number of a kind of device; these are {self._NUMBERS}")
             name = found[0]
-        self.name = name
+        self.name = str(name)
 
     @property
     def value(self) -> int:
@@ -43,19 +44,19 @@ class Arch:
     def __int__(self) -> int:
         return self.value
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[type[Arch], tuple[str]]:
         return Arch, (self.name,)
 
     def __repr__(self) -> str:
         return f"Arch.{self.name}"
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, Arch) and other.name == self.name
 
-    def __hash__(self) -> Any:
+    def __hash__(self) -> int:
         return hash(self.name)
 
-    def __getattr__(self, name: Any) -> None:
+    def __getattr__(self, name: str) -> None:
         if self.name == "simt" and name in ("block", "warp", "subgroup", "grid"):
             raise AttributeError(f"`simt.{name}` is not there: kernels have no shared memory and no subgroups; sums into "
                                  "common elements are added up in registers by themselves")
@@ -63,7 +64,7 @@ class Arch:
 
 
 # By kind, the device; None: there are none yet.
-_DEVICE = dict(x64="cpu", arm64="cpu", cuda="cuda", vulkan="vulkan", metal=None, amdgpu=None, opengl=None, gles=None,
+_DEVICE: dict[str, str | None] = dict(x64="cpu", arm64="cpu", cuda="cuda", vulkan="vulkan", metal=None, amdgpu=None, opengl=None, gles=None,
                dx11=None, simt="simt", python="cpu")
 x64, arm64, cuda, vulkan, metal, amdgpu, opengl, gles, dx11, simt, python = map(Arch, _DEVICE)
 for _arch in (x64, arm64, cuda, vulkan, metal, amdgpu, opengl, python):
@@ -72,6 +73,8 @@ cpu = arm64 if os.uname().machine in ("aarch64", "arm64") else x64
 gpu = [cuda, metal, vulkan, amdgpu]
 
 _NAMES = {*_DEVICE, "cpu", "gpu"}
+#: A kind of device, or several in the order of preference.
+Wanted: TypeAlias = "Arch | str | Sequence[Arch | str]"
 
 
 class Config:
@@ -98,31 +101,31 @@ class Config:
         raise AttributeError(f"`init` has no option `{name}`")
 
     @classmethod
-    def of_environment(cls) -> dict[Any, Any]:
+    def of_environment(cls) -> dict[str, Any]:
         """The options that variables of the environment can give, with their defaults."""
         numbers_ = dict(device_memory_GB=0.0, device_memory_fraction=0.0, ad_stack_experimental_enabled=False,
                         progress=False)
         return {k: v for k, v in {**inert.DEFAULTS, **cls.defaults, **numbers_}.items() if k not in ("arch", "_test_mode")}
 
     @classmethod
-    def names(cls) -> set[Any]:
+    def names(cls) -> set[str]:
         return cls.accepted | set(cls.defaults)
 
 
 class Runtime:
     """What `init` has set up."""
 
-    def __init__(self, config: Any, device: Any = None) -> None:
+    def __init__(self, config: Config, device: _core.Device | None = None) -> None:
         self.config = config
         self.opened = device
         self.shared: bool | None = None
 
     @property
-    def device(self) -> Any:
+    def device(self) -> _core.Device:
         if self.opened is None:
             with lock:
                 if self.opened is None:
-                    self.opened = open_device(_core, self.config)
+                    self.opened = open_device(self.config)
         return self.opened
 
     def kernel_options(self, own: dict[str, Any]) -> _core.KernelOptions:
@@ -136,9 +139,9 @@ class Runtime:
                                    tape_budget=budget)
 
 
-def device_options(config: Any) -> dict[Any, Any]:
+def device_options(config: Config) -> dict[str, Any]:
     """Those of `init` that are the device's."""
-    options: dict[Any, Any] = {}
+    options: dict[str, Any] = {}
     if config.cpu_max_num_threads:
         options["threads"] = int(config.cpu_max_num_threads)
     if config.device_memory_GB:
@@ -148,13 +151,13 @@ def device_options(config: Any) -> dict[Any, Any]:
     return options
 
 
-def open_device(core: Any, config: Any) -> Any:
+def open_device(config: Config) -> _core.Device:
     """The CPU, unless COSTATE_DEVICE names another one."""
     options = device_options(config)
     if config.arch is None or _DEVICE[config.arch.name] == "cpu":
         if os.environ.get("COSTATE_DEVICE") and not options:
-            return core.Device.best()
-    return core.Device.open(_device_name(config.arch or cpu), **options)
+            return _core.Device.best()
+    return _core.Device.open(_device_name(config.arch or cpu) or "cpu", **options)
 
 
 _runtime: Runtime | None = None
@@ -178,14 +181,14 @@ def current_config() -> Config | None:
     return _runtime.config if _runtime is not None else None
 
 
-def device() -> Any:
+def device() -> _core.Device:
+    """The device of `init`; safe to use from several threads."""
     return runtime().device
 
 
 def statistics() -> _core.Statistics:
     """What the device has done: launches, copies and others."""
-    made: _core.Statistics = device().statistics()
-    return made
+    return device().statistics()
 
 
 def reset_statistics() -> None:
@@ -205,7 +208,7 @@ def arch_of(name: str) -> Arch:
     return cpu if name == "cpu" else Arch(name)
 
 
-def _device_name(arch: Any) -> Any:
+def _device_name(arch: Arch) -> str | None:
     """Of the device of this kind that the environment chooses; None: there are none."""
     name = _DEVICE.get(arch.name)
     if name == "vulkan":
@@ -215,24 +218,24 @@ def _device_name(arch: Any) -> Any:
     return name
 
 
-def _wanted(arch: Any) -> list[Any]:
+def _wanted(arch: Wanted) -> list[tuple[Arch, str | None]]:
     """The requested kinds of device in order, each with the name of its device."""
     if arch is gpu or arch == "gpu":
         named = _device_name(vulkan)
-        return [(cuda, "cuda"), (vulkan, named if ":" in named else "gpu")]
-    if isinstance(arch, (list, tuple)):
-        return [one for part in arch for one in _wanted(part)]
+        return [(cuda, "cuda"), (vulkan, named if named and ":" in named else "gpu")]
     if isinstance(arch, Arch):
         return [(arch, _device_name(arch))]
+    if not isinstance(arch, str):
+        return [one for part in arch for one in _wanted(part)]
     kind, _, which = arch.partition(":")
     return [(arch_of(kind), arch if which else _device_name(arch_of(kind)))]
 
 
-def _chosen_arch(arch: Any, config: Config, enable_fallback: bool) -> tuple[Any, ...]:
+def _chosen_arch(arch: Wanted | None, config: Config, enable_fallback: bool) -> tuple[Arch, _core.Device | None]:
     """The first of the requested kinds of device that is here."""
     if arch is None:
         return cpu, None
-    wanted, reasons = _wanted(arch), []
+    wanted, reasons = _wanted(arch), list[str]()
     for kind, name in wanted:
         if name == "cpu":
             return kind, None
@@ -249,8 +252,8 @@ def _chosen_arch(arch: Any, config: Config, enable_fallback: bool) -> tuple[Any,
     return cpu, None
 
 
-def init(arch: Any = None, default_fp: Any = None, default_ip: Any = None, enable_fallback: bool = True,
-         **options: Any) -> None:
+def init(arch: Wanted | None = None, default_fp: DataType | type | None = None, default_ip: DataType | type | None = None,
+         enable_fallback: bool = True, **options: Any) -> None:
     """Chooses the device and the options of all kernels, and forgets what was before.
 
     `arch`: `cpu`, `gpu`, `cuda`, `vulkan`, or a list of them in order of preference; what is not
@@ -279,7 +282,7 @@ def init(arch: Any = None, default_fp: Any = None, default_ip: Any = None, enabl
         _configure(arch, default_fp, default_ip, enable_fallback, options)
 
 
-def _arch_of_environment(arch: Arch | None) -> Any:
+def _arch_of_environment(arch: Wanted | None) -> Wanted | None:
     """What QD_ARCH names if no `arch` is given, else `arch`; TI_ARCH goes first."""
     name, text = environment.variable("arch")
     if not text:
@@ -293,8 +296,8 @@ def _arch_of_environment(arch: Arch | None) -> Any:
     return arch
 
 
-def _configure(arch: Arch | None, default_fp: DataType | None, default_ip: Any, enable_fallback: bool,
-               options: dict[Any, Any]) -> None:
+def _configure(arch: Wanted | None, default_fp: DataType | type | None, default_ip: DataType | type | None, enable_fallback: bool,
+               options: dict[str, Any]) -> None:
     global _runtime
     options = {k: v for k, v in dict(options, default_fp=default_fp, default_ip=default_ip).items() if v is not None}
     options = environment.options(Config.of_environment(), options)
@@ -347,7 +350,7 @@ def sync() -> None:
 synchronize = sync
 
 
-def new_seed() -> Any:
+def new_seed() -> int:
     return _random.SystemRandom().getrandbits(31)
 
 
@@ -361,7 +364,7 @@ class Extension(enum.Enum):
 extension = Extension
 
 
-def is_extension_enabled(ext: Any) -> bool:
+def is_extension_enabled(ext: Extension) -> bool:
     """Whether kernels may use `ext` on the device of `init`."""
     config = runtime().config
     if ext == Extension.adstack and config.ad_stack_experimental_enabled is False:
@@ -369,18 +372,18 @@ def is_extension_enabled(ext: Any) -> bool:
     return is_extension_supported(config.arch, ext)
 
 
-def is_extension_supported(arch: Any, ext: Any) -> bool:
+def is_extension_supported(arch: Arch, ext: Extension) -> bool:
     """Whether kernels on `arch` may use `ext`."""
     return ext in (Extension.sparse, Extension.adstack, Extension.data64, Extension.assertion, Extension.bls,
                    Extension.dynamic_index)
 
 
-def get_host_arch_list() -> Any:
+def get_host_arch_list() -> list[Arch]:
     """The kinds of CPU."""
     return [cpu]
 
 
-def is_arch_supported(arch: Any, use_gles: bool = False) -> bool:
+def is_arch_supported(arch: Arch, use_gles: bool = False) -> bool:
     """Whether there is such a device here."""
     name = _device_name(arch)
     if name is None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from costate import _core
 from costate.errors import CannotCapture
-from costate.lang.base import runtime
+from costate.lang.base import dtypes, runtime
 from costate.lang.base.explain import in_python
 from costate.lang.base.state import state
 from costate.lang.base.threads import get_ident
@@ -21,7 +24,6 @@ if TYPE_CHECKING:
 
 #: Of one graph, for different arguments.
 MOST_VARIANTS = 16
-_PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _PACKAGE = __file__.rpartition("lang")[0]
 _MODES = {"primal": "", "grad": ", gradient", "jvp": ", tangent"}
 
@@ -152,11 +154,12 @@ def _place_in(error: BaseException) -> str | None:
 
 def _key(value: Any) -> Any:
     """What a graph depends on: numbers and texts by value, everything else by identity."""
-    if isinstance(value, _PLAIN):
+    if isinstance(value, (numbers.Number, np.generic, str, bytes)):
         return type(value), repr(value)
     if isinstance(value, (tuple, list)):
         return type(value), tuple(map(_key, value))
-    return id(value)
+    is_number = dtypes.is_tensor(value) and value.dim() == 0 and value.device.type == "cpu"
+    return id(value), value.item() if is_number else None
 
 
 class Graph:

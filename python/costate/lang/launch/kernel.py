@@ -6,7 +6,8 @@ import functools
 import inspect
 import weakref
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from costate.errors import ArgumentCountError, CannotReplay, QuadrantsSyntaxError
 from costate.lang.base import options as option_values
@@ -29,6 +30,9 @@ from costate.lang.values.lifted import lifts
 
 if TYPE_CHECKING:
     from costate.lang.values.builder import Builder
+
+
+Function = TypeVar("Function")
 
 
 class SelfParameter:
@@ -64,9 +68,8 @@ class Kernel(OfTheHost):
     __qualname__: str
     no_gradient: bool
     instance: Any = None
-    original = property(lambda self: self)
 
-    def __init__(self, function: Any, options: dict[str, Any] | None = None) -> None:
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any] | None = None) -> None:
         refuse_wrapped(function, "kernel")
         self.options = options or {}
         option_values.check(self.options, f"kernel `{function.__name__}`")
@@ -74,10 +77,10 @@ class Kernel(OfTheHost):
         self.function = function
         self.place = "_costate_kernel_" + function.__name__   # of what an object keeps of this kernel
         self.cache = Remembered()
-        self.tables: dict[Any, Any] = {}      # {thread: fast.Table}
+        self.tables: dict[int, fast.Table] = {}    # by threads
         self.warned: set[Any] = set()   # where
         self.autodiff_mode = AutodiffMode.NONE
-        self._source: Any = None
+        self._source: Source | None = None
         self.signature = inspect.signature(function)
         self.hints: Any = None
         self.names = tuple(self.signature.parameters)
@@ -85,6 +88,11 @@ class Kernel(OfTheHost):
         self._parameters: Any = None
         self._check_signature()
         _all.add(self)
+
+    @property
+    def original(self) -> Kernel:
+        """The kernel that one of an object belongs to."""
+        return self
 
     def _forget(self) -> None:
         """Ends what was compiled for the options of `init` so far."""
@@ -124,7 +132,7 @@ class Kernel(OfTheHost):
         return made
 
     @property
-    def source(self) -> Any:
+    def source(self) -> Source:
         with threads.lock:
             if self.original._source is None:
                 self.original._source = Source(self.function)
@@ -160,7 +168,7 @@ class Kernel(OfTheHost):
         except (AttributeError, TypeError):
             return _Known(self, None)
 
-    def _arguments(self, args: tuple[Any, ...], options: dict[Any, Any]) -> tuple[Any, ...]:
+    def _arguments(self, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
         if self.instance is not None:
             args = (self.instance, *args)
         if options or len(args) != len(self.signature.parameters):
@@ -210,14 +218,14 @@ class Kernel(OfTheHost):
                 cache.add(key, found)
             return found
 
-    def _by_position(self, args: tuple[Any, ...], options: dict[Any, Any]) -> tuple[Any, ...] | None:
+    def _by_position(self, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...] | None:
         """All arguments by position, or None if it is not that simple."""
         names = self.names[len(args) + (self.instance is not None):]
         if len(names) != len(options) or not all(map(options.__contains__, names)):
             return None
         return (*args, *map(options.__getitem__, names))
 
-    def _launched_again(self, args: tuple[Any, ...], options: dict[Any, Any], is_gradient: bool = False) -> bool:
+    def _launched_again(self, args: tuple[Any, ...], options: dict[str, Any], is_gradient: bool = False) -> bool:
         """Launches as before, if nothing but numbers has changed and nobody wants to know."""
         tape = None
         if ad_state.state.loud:
@@ -311,16 +319,16 @@ class Kernel(OfTheHost):
         self.run(self._arguments(args, options), "grad", initial_state, adjoints)
         return adjoints.taken()
 
-    def __repr__(self) -> Any:
+    def __repr__(self) -> str:
         return f"<kernel {self.__qualname__}>"
 
 
 class _Known:
     """What an object keeps of launches of its kernels. It is of no use to copies of the object."""
 
-    def __init__(self, original: Any, owner: Any) -> None:
+    def __init__(self, original: Kernel, owner: weakref.ref[Any] | None) -> None:
         self.original, self.owner = original, owner
-        self.tables: dict[Any, Any] = {}
+        self.tables: dict[int, fast.Table] = {}
         _all.add(self)
 
     def _forget(self) -> None:
@@ -333,10 +341,12 @@ class _Known:
 class BoundKernel(Kernel):
     """A kernel of an object, which it keeps; the object does not keep it."""
 
-    def __init__(self, instance: Any, known: Any) -> None:
+    def __init__(self, instance: Any, known: _Known) -> None:
         self.instance, self.known, self.tables = instance, known, known.tables
 
-    original = property(lambda self: self.known.original)
+    @property
+    def original(self) -> Kernel:
+        return self.known.original
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.original, name)
@@ -350,7 +360,13 @@ def _is_method(function: Callable[..., Any]) -> bool:
             and parameters[0].annotation is inspect.Parameter.empty)
 
 
-def kernel(function: Any = None, *, pure: Any = None, fastcache: bool = False,
+@overload
+def kernel(function: Callable[..., Any]) -> Kernel: ...
+@overload
+def kernel(*, pure: Any = ..., fastcache: bool = ..., graph: bool = ..., gpu_graph: bool = ..., checkpoints: bool = ...,
+           debug: bool | None = ..., deterministic: bool | None = ..., fast_math: bool | None = ..., find_nan: bool | None = ...,
+           lanes: int | None = ..., tape_budget: int | str | None = ...) -> Callable[[Callable[..., Any]], Kernel]: ...
+def kernel(function: Callable[..., Any] | None = None, *, pure: Any = None, fastcache: bool = False,
            graph: bool = False, gpu_graph: bool = False, checkpoints: bool = False, debug: bool | None = None,
            deterministic: bool | None = None, fast_math: bool | None = None, find_nan: bool | None = None,
            lanes: int | None = None, tape_budget: int | str | None = None) -> Any:
@@ -364,16 +380,18 @@ def kernel(function: Any = None, *, pure: Any = None, fastcache: bool = False,
     own: dict[str, Any] = dict(debug=debug, deterministic=deterministic, fast_math=fast_math, find_nan=find_nan, lanes=lanes,
                tape_budget=tape_budget)
     own = {name: value for name, value in own.items() if value is not None}
-    if function is None:
-        return lambda one: kernel(one, **own)
+    return partial(_made, own) if function is None else _made(own, function)
+
+
+def _made(options: dict[str, Any], function: Callable[..., Any]) -> Kernel:
     if inspect.isclass(function) or not callable(function):
         raise QuadrantsSyntaxError("`@kernel` is for functions")
     if isinstance(function, Kernel):
         return function
-    return Kernel(function, own)
+    return Kernel(function, options)
 
 
-def pure(function: Any) -> Any:
+def pure(function: Function) -> Function:
     """The function: kernels are kept for the next process without being asked to."""
     return function
 
