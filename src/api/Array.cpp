@@ -229,7 +229,7 @@ void AnyArray::fill_element(const void *element, Loc loc) {
     return captureFill(*capture, *this, element, loc);
   const size_t width = sizeOf(storage.dtype);
   noteHostWrite(*this, allOf(*this), loc, bytesAt(element, width));
-  checked(storage.device->fill(storage.buffer, element, width));
+  checked(storage.fill(storage.buffer, element, width));
 }
 
 void AnyArray::check_dtype(DType expected) const {

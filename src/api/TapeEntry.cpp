@@ -108,7 +108,7 @@ void detail::fillGradient(ArrayStorage &gradient, double value,
     runtime::Buffer run{gradient.buffer.address +
                             static_cast<size_t>(first) * width,
                         static_cast<size_t>(count) * width};
-    checked(gradient.device->fill(run, pattern, width));
+    checked(gradient.fill(run, pattern, width));
   };
   runtime::forEachRuns(elements, gradient.extents,
                        [&](const runtime::Runs &runs) {

@@ -96,6 +96,8 @@ void describeNeeds(ir::KernelOp primal, ArrayRef<ir::LoadOp> needed,
   std::vector<std::optional<ArraySection>> sections(primal.getNumArguments());
   Writes writes = writesOf(primal);
   for (ir::LoadOp load : needed) {
+    if (ir::isDirectory(load.getArray()))
+      continue;
     unsigned argument = cast<BlockArgument>(load.getArray()).getArgNumber();
     widen(sections[argument], *accessOf(load));
     derivative.needed[argument] = true;

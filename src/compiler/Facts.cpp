@@ -99,7 +99,7 @@ void addAccesses(ir::KernelOp primal, std::vector<runtime::Access> &accesses) {
   accesses.resize(primal.getNumArguments());
   primal.walk([&](ir::ElementAccess op) {
     runtime::Access &access = accesses[argumentNumber(op.getArray())];
-    access.written |= ir::writesElement(op);
+    access.written |= ir::writesElement(op) && !ir::isDirectory(op.getArray());
     // The gradient reads what a minimum or maximum has become.
     access.read |= !isa<ir::StoreOp, ir::AtomicAddOp>(op.getOperation());
   });
@@ -175,7 +175,10 @@ bool fitsBudget(ir::KernelOp kernel) {
 bool leftToChance(ir::KernelOp kernel) {
   return kernel
       .walk([](Operation *op) {
-        return ir::fetchesElement(op) && op->getParentOfType<ir::RangeOp>()
+        auto access = dyn_cast<ir::ElementAccess>(op);
+        return access && ir::fetchesElement(op) &&
+                       !ir::isDirectory(access.getArray()) &&
+                       op->getParentOfType<ir::RangeOp>()
                    ? WalkResult::interrupt()
                    : WalkResult::advance();
       })

@@ -286,6 +286,14 @@ bool holdsOwners(Value array) {
   return bool(kernel.getArgAttr(argument.getArgNumber(), ownersOfAttr));
 }
 
+bool isDirectory(Value array) {
+  auto argument = dyn_cast<BlockArgument>(array);
+  auto kernel =
+      dyn_cast_or_null<KernelOp>(array.getParentBlock()->getParentOp());
+  return argument && kernel &&
+         kernel.getArgAttr(argument.getArgNumber(), directoryAttr);
+}
+
 /// Of an argument of a kernel.
 static IntegerAttr attributeOf(Value array, StringRef name) {
   auto argument = dyn_cast<BlockArgument>(array);

@@ -75,6 +75,14 @@ inline constexpr llvm::StringLiteral ownersOfAttr = "costate.owners_of";
 /// one element of it, whichever is the last.
 bool holdsOwners(mlir::Value array);
 
+/// On an argument of which an element that is not 0 stays what it is: where the
+/// blocks of sparse arrays lie.
+inline constexpr llvm::StringLiteral directoryAttr = "costate.directory";
+/// Whether any later content of `array` is as good as the one that a load
+/// found. So nobody has to keep it, and atomics that return what it says are
+/// not left to chance.
+bool isDirectory(mlir::Value array);
+
 /// Whether `array` holds adjoints.
 bool isAdjoint(mlir::Value array);
 /// Adjoints, or the tangents of them.

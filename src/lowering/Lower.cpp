@@ -38,10 +38,13 @@ Lowering::Lowering(const Kernel &kernel, ModuleOp module,
 ir::KernelOp Lowering::run() {
   auto op = ir::KernelOp::create(b, at(kernel.loc), kernel.name,
                                  signatureOf(kernel, b.getContext()));
-  for (size_t k = 0; k < kernel.arguments.size(); ++k)
+  for (size_t k = 0; k < kernel.arguments.size(); ++k) {
     if (std::string name = syntax::argumentText(kernel.arguments, k);
         name != "argument " + std::to_string(k + 1))
       op.setArgAttr(k, ir::nameAttr, b.getStringAttr(name));
+    if (kernel.arguments[k].form.name == syntax::directoryForm)
+      op.setArgAttr(k, ir::directoryAttr, b.getUnitAttr());
+  }
   llvm::append_range(arguments, op.getBody()->getArguments());
   b.setInsertionPointToStart(op.getBody());
   lowerSerial(kernel.body);

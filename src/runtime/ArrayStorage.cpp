@@ -1,5 +1,7 @@
 #include "runtime/ArrayStorage.h"
 
+#include <algorithm>
+
 namespace costate::runtime {
 
 static std::atomic<uint64_t> identities = 0;
@@ -28,6 +30,16 @@ ArrayStorage::~ArrayStorage() {
     device->disown(buffer, /*waits=*/!owner->isOrdered);
   else
     device->release(buffer);
+}
+
+Result<> ArrayStorage::fill(Buffer part, const void *pattern,
+                            size_t patternBytes) {
+  auto bytes = static_cast<const std::byte *>(pattern);
+  bool isZero = std::all_of(bytes, bytes + patternBytes,
+                            [](std::byte one) { return one == std::byte(); });
+  return isZero && form.name == sparseForm
+             ? device->clear(part)
+             : device->fill(part, pattern, patternBytes);
 }
 
 void ArrayStorage::watch(ArrayWatcher &watcher,

@@ -82,6 +82,10 @@ struct ArrayStorage : std::enable_shared_from_this<ArrayStorage> {
   /// Of elements that are no numbers, whose numbers stand in this dimension.
   ElementForm form;
   size_t componentDim = 0;
+  /// Of an array of which little is not zero, if that is its name.
+  static constexpr std::string_view sparseForm = "sparse";
+  /// Repeats a pattern in `part` of the buffer.
+  Result<> fill(Buffer part, const void *pattern, size_t patternBytes);
   bool hasTangent() const { return dual || makesTangent; }
   /// The tangent array, zero at first; null if there is none. OutOfMemory.
   Result<std::shared_ptr<ArrayStorage>> tangent();

@@ -95,6 +95,12 @@ public:
   /// Repeats a pattern of 1, 2, 4 or 8 bytes.
   virtual Result<> fill(Buffer buffer, const void *pattern,
                         size_t patternBytes) = 0;
+  /// Zeroes, and gives memory back where the device has none that is not used:
+  /// for what is mostly zero.
+  virtual Result<> clear(Buffer buffer) {
+    const std::byte zero{};
+    return fill(buffer, &zero, 1);
+  }
 
   virtual Result<LaunchReport> launch(const LaunchRequest &request) = 0;
   virtual Result<> synchronize() = 0;

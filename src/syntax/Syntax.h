@@ -88,6 +88,9 @@ struct Statement {
   }
 };
 
+/// The form of an array of which an element that is not 0 stays what it is.
+inline constexpr std::string_view directoryForm = "directory";
+
 struct Argument {
   DType type;
   int rank;              ///< 0..maxRank; -1: a scalar

@@ -35,7 +35,7 @@ TESTS = {"language": "RandomKernel.AgreeForLonger",
          "recordings": "RandomRecordings.EqualThemForLonger",
          "lanes": "Lanes.*",
          "tests": "Nvidia.*:*GpuSort*:GpuTapes.*:*HostCopiesOf*:RowPrefetch.*:Guards.*"
-                 ":Plans.*:MinimalCut.*:CostTable.*:PackedRecords.*"}
+                 ":Directories.*:Plans.*:MinimalCut.*:CostTable.*:PackedRecords.*"}
 
 
 def listed():

@@ -240,7 +240,8 @@ void forgetFetches(ir::KernelOp gradient) {
     ArrayAccess access = *accessOf(op);
     auto load = ir::LoadOp::create(b, op->getLoc(), op->getResult(0).getType(),
                                    access.array, access.indices);
-    load->setAttr(forgottenAttr, b.getUnitAttr());
+    if (!ir::isDirectory(access.array))
+      load->setAttr(forgottenAttr, b.getUnitAttr());
     op->replaceAllUsesWith(load);
     op->erase();
   }
@@ -275,7 +276,8 @@ static bool isFixed(Operation *op) {
 
 LogicalResult checkFixedFetches(ir::KernelOp kernel) {
   for (Operation *op : fetchesOf(kernel)) {
-    if (!op->getParentOfType<ir::RangeOp>() || isFixed(op))
+    if (!op->getParentOfType<ir::RangeOp>() || isFixed(op) ||
+        ir::isDirectory(accessOf(op)->array))
       continue;
     op->emitError("what this atomic operation returns or leaves depends on the "
                   "order of work items; this kernel is deterministic")

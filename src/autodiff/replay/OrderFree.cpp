@@ -53,6 +53,8 @@ static LogicalResult checkMixed(ir::RangeOp range, ArrayRef<bool> active,
         accesses, [](auto &access) { return isUpdate(access.op); });
     auto load =
         llvm::find_if(accesses, [](auto &access) { return access.isLoad(); });
+    if (ir::isDirectory(array))
+      continue;
     bool isActive = active[cast<BlockArgument>(array).getArgNumber()];
     if (update != accesses.end() && load != accesses.end() &&
         !exclusive.contains(array) &&
@@ -157,7 +159,7 @@ static bool neighboursMeet(ir::RangeOp range, const ArrayAccess &a,
 static LogicalResult checkNeighbours(ir::RangeOp range, Refusal &refusal) {
   llvm::MapVector<Value, SmallVector<ArrayAccess>> accesses;
   for (Operation &op : *range.getBody())
-    if (auto access = accessOf(&op))
+    if (auto access = accessOf(&op); access && !ir::isDirectory(access->array))
       accesses[access->array].push_back(*access);
   for (auto &[array, all] : accesses)
     for (const ArrayAccess &store : all) {

@@ -276,7 +276,7 @@ void refuse(const Overwrite &overwrite) {
 Writes writesOf(ir::KernelOp kernel) {
   Writes writes;
   for (const ArrayAccess &access : accessesIn(kernel))
-    if (access.isWrite())
+    if (access.isWrite() && !ir::isDirectory(access.array))
       writes[access.array].push_back(access);
   return writes;
 }

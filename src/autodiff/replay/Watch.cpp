@@ -34,7 +34,9 @@ public:
   }
 
   bool isTangent() const { return has(ir::tangentOfAttr); }
-  bool isOfOwners() const { return ir::holdsOwners(array); }
+  bool isOrderFree() const {
+    return ir::holdsOwners(array) || ir::isDirectory(array);
+  }
 
   void mark() {
     for (const ArrayAccess &access : accesses)
@@ -131,7 +133,7 @@ void watchAccesses(ir::KernelOp kernel) {
     for (auto &[array, accesses] : accessesByArray(range)) {
       Watch watch(range, array, accesses);
       if (!exclusive.contains(array) && !watch.isTangent() &&
-          !watch.isOfOwners() && watch.mayConflict())
+          !watch.isOrderFree() && watch.mayConflict())
         watch.mark();
     }
   });

@@ -93,6 +93,7 @@ public:
   }
   Result<> fill(Buffer buffer, const void *pattern,
                 size_t patternBytes) override;
+  Result<> clear(Buffer buffer) override;
 
   Result<LaunchReport> launch(const LaunchRequest &request) override {
     Busy busy;
@@ -198,6 +199,16 @@ Result<> CpuDevice::fill(Buffer buffer, const void *pattern,
     fillWith<uint32_t>(buffer, pattern);
   else
     fillWith<uint64_t>(buffer, pattern);
+  return {};
+}
+
+Result<> CpuDevice::clear(Buffer buffer) {
+  Busy busy;
+  counters.fills += buffer.bytes > 0;
+  if (buffer.bytes < pagesFrom)
+    std::fill_n(buffer.address, buffer.bytes, std::byte());
+  else
+    clearPages(buffer.address, buffer.bytes);
   return {};
 }
 

@@ -1,5 +1,7 @@
 #include "runtime/cpu/Pages.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -35,9 +37,17 @@ std::byte *growPages(std::byte *pages, size_t oldBytes, size_t newBytes) {
   return advised(mremap(pages, oldBytes, newBytes, MREMAP_MAYMOVE), newBytes);
 }
 
-void clearPages(std::byte *pages, size_t bytes) {
-  if (madvise(pages, bytes, MADV_DONTNEED) != 0)
-    std::memset(pages, 0, bytes);
+void clearPages(std::byte *begin, size_t bytes) {
+  const auto address = reinterpret_cast<uintptr_t>(begin);
+  const size_t before = std::min(wholePages(address) - address, bytes);
+  const size_t after = (address + bytes) % wholePages(1);
+  const size_t whole = bytes - before > after ? bytes - before - after : 0;
+  if (!whole || madvise(begin + before, whole, MADV_DONTNEED) != 0) {
+    std::memset(begin, 0, bytes);
+    return;
+  }
+  std::memset(begin, 0, before);
+  std::memset(begin + before + whole, 0, after);
 }
 
 void unmapPages(std::byte *pages, size_t bytes) {

@@ -12,8 +12,8 @@ std::byte *mapPages(size_t bytes);
 /// Grows a mapping, moving it if need be; null, with the old one intact, if the
 /// system refuses.
 std::byte *growPages(std::byte *pages, size_t oldBytes, size_t newBytes);
-/// Zeroes a mapping and gives its memory back.
-void clearPages(std::byte *pages, size_t bytes);
+/// Zeroes part of a mapping and gives the memory of its whole pages back.
+void clearPages(std::byte *begin, size_t bytes);
 void unmapPages(std::byte *pages, size_t bytes);
 
 } // namespace costate::runtime::cpu

@@ -31,6 +31,10 @@ class SharedMemory:
     def _brought(self) -> Any:
         raise NotImplementedError
 
+    def _blocks(self) -> Any:
+        """The blocks in which a field of a large sparse node lies, or None."""
+        return None
+
     def __dlpack__(self, *, stream: int | None = None, max_version: tuple[int, int] | None = None,
                    dl_device: tuple[Any, int] | None = None, copy: bool | None = None) -> Any:
         """The memory, for `from_dlpack` of other libraries, after all that the device was asked to do: a consumer has no
@@ -38,6 +42,10 @@ class SharedMemory:
         `dl_device=(1, 0)`, the host, give copies. BufferError for the memory of Vulkan, and where only a copy would do
         but `copy=False`."""
         wishes = {} if max_version is None else {"max_version": max_version}
+        if self._blocks() is not None:
+            if copy is False:
+                raise BufferError(f"{self.describe()} is sparse: without `copy=False` others get a copy")
+            return self.to_numpy().__dlpack__(**wishes)
         wanted = None if dl_device is None else tuple(map(int, dl_device))
         elsewhere = wanted is not None and wanted != self.__dlpack_device__()
         if elsewhere and wanted != (_CPU, 0):
@@ -56,6 +64,8 @@ class SharedMemory:
         return copy
 
     def __dlpack_device__(self) -> Any:
+        if self._blocks() is not None:
+            return _CPU, 0
         return self.core().__dlpack_device__()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -64,6 +74,8 @@ class SharedMemory:
             return self.to_numpy(dtype)
         if not runtime.shares_memory():
             raise ValueError(f"the memory of {self.describe()} is on the device; leave `copy=False` out")
+        if self._blocks() is not None:
+            raise ValueError(f"{self.describe()} is sparse, and no array; leave `copy=False` out")
         view = self._brought().numpy()
         if dtype is not None and np.dtype(dtype) != view.dtype:
             raise ValueError(f"{self.describe()} has elements of {view.dtype}; leave `copy=False` out for others")
@@ -74,6 +86,8 @@ class SharedMemory:
         """The memory, read-only, where it is the host's: `numpy.asarray(x)` copies nothing, and sees what kernels write."""
         if not runtime.shares_memory():
             raise AttributeError("__array_interface__: the memory is on the device")
+        if self._blocks() is not None:
+            raise AttributeError("__array_interface__: the field is sparse")
         view = self._brought().numpy()
         place: dict[str, Any] = view.__array_interface__
         self._keep(place["data"][0], view)
@@ -89,6 +103,8 @@ class SharedMemory:
         others at any time, for nobody tells when they are done."""
         if runtime.device().name != "cuda":
             raise AttributeError("__cuda_array_interface__: the memory is not that of CUDA")
+        if self._blocks() is not None:
+            raise AttributeError("__cuda_array_interface__: the field is sparse")
         address, holder = self._brought().lend()
         self._keep(address, holder)
         shape = (*self.shape, *self.element_shape)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from costate.errors import QuadrantsRuntimeError
 from costate.lang.base import dtypes, runtime, threads
 from costate.lang.base.remembered import Weakly
 from costate.lang.data import activity, clear
+from costate.lang.data.blocks import Blocks, blocks_of
 from costate.lang.data.extents import extents as extents_of
 from costate.lang.data.field import ScalarField
 
@@ -31,6 +34,14 @@ def axes(*numbers: Any) -> Any:
     return [Axis(n) for n in numbers]
 
 
+def _count(capacity: Any) -> int | None:
+    if capacity is None:
+        return None
+    if isinstance(capacity, bool) or not isinstance(capacity, (int, np.integer)) or capacity < 1:
+        raise QuadrantsRuntimeError(f"the `capacity` of a node is how many of its cells may be active, not {capacity!r}")
+    return int(capacity)
+
+
 def _extents(dimensions: Any, count: int) -> Any:
     """`count` extents; one is that of all axes."""
     found = extents_of(dimensions, 1)
@@ -44,7 +55,7 @@ class SNode:
     some_are_sparse = False   # of all nodes that have been made
 
     def __init__(self, tree: Any, extents: Any = None, kind: str = "dense",
-                 parent: Any = None) -> None:
+                 parent: Any = None, capacity: int | None = None) -> None:
         self.tree = tree
         self.extents = extents or {}   # axis -> extent
         self.kind = kind
@@ -54,9 +65,11 @@ class SNode:
         self.own_axis: Any = None           # of the lists of a `dynamic` node
         self._children = Weakly()
         self._fields = Weakly()
+        self.capacity = capacity            # how many blocks may be in use; None: see blocks.py
         self._state: Any = None
+        self._blocks: tuple[Blocks | None] | None = None   # None: that is not decided
 
-    def _child(self, axes_: Any, dimensions: Any, kind: str = "dense") -> SNode:
+    def _child(self, axes_: Any, dimensions: Any, kind: str = "dense", capacity: Any = None) -> SNode:
         axes_ = [axes_] if isinstance(axes_, Axis) else list(axes_)
         dimensions = _extents(dimensions, len(axes_))
         if len(axes_) != len(dimensions):
@@ -64,7 +77,7 @@ class SNode:
         extents = dict(self.extents)
         for axis, extent in zip(axes_, dimensions):
             extents[axis.value] = extents.get(axis.value, 1) * extent
-        child = SNode(self.tree, extents, kind, self)
+        child = SNode(self.tree, extents, kind, self, _count(capacity))
         self._children.append(child)
         return child
 
@@ -72,23 +85,23 @@ class SNode:
         """A node with these extents of these axes below this one; extents of an axis multiply."""
         return self._child(axes_, dimensions)
 
-    def pointer(self, axes_: Any, dimensions: Any) -> SNode | None:
-        """As `dense`, of cells that are active once something in them has been written."""
-        return self._child(axes_, dimensions, "pointer")
+    def pointer(self, axes_: Any, dimensions: Any, capacity: int | None = None) -> SNode | None:
+        """As `dense`, of cells that are active once something in them has been written: of a large node `capacity` at most."""
+        return self._child(axes_, dimensions, "pointer", capacity)
 
-    def bitmasked(self, axes_: Any, dimensions: Any) -> SNode | None:
+    def bitmasked(self, axes_: Any, dimensions: Any, capacity: int | None = None) -> SNode | None:
         """As `pointer`."""
-        return self._child(axes_, dimensions, "bitmasked")
+        return self._child(axes_, dimensions, "bitmasked", capacity)
 
     hash = pointer
 
-    def dynamic(self, axis: Any, dimension: Any, chunk_size: Any = None) -> SNode:
-        """Lists of at most `dimension` elements along an axis: `append`, `length`."""
+    def dynamic(self, axis: Any, dimension: Any, chunk_size: Any = None, capacity: int | None = None) -> SNode:
+        """Lists of at most `dimension` elements along an axis: `append`, `length`. `capacity`: how many are not empty."""
         above = self.sparse_above()
         if above is not None and above.kind == "dynamic":
             raise QuadrantsRuntimeError("a `dynamic` node below another one is not supported; use an axis of "
                                         "`dense` and lengths of your own")
-        child = self._child(axis, dimension, "dynamic")
+        child = self._child(axis, dimension, "dynamic", capacity)
         child.own_axis = (axis if isinstance(axis, Axis) else axis[0]).value
         if child.own_axis in self.extents:
             raise QuadrantsRuntimeError("the axis of a `dynamic` node is one that the nodes above do not have")
@@ -104,7 +117,10 @@ class SNode:
     fields = property(lambda self: list(self._fields))
 
     def state(self) -> Any:
-        """What is active: 1 for each cell that is, or the lengths of lists."""
+        """What is active: 1 for each cell that is, or the lengths of lists; of a node with blocks, for each row."""
+        blocks = self.blocks()
+        if blocks is not None:
+            return blocks.state
         with threads.lock:
             if self._state is None:
                 self._state = self._new_state()
@@ -115,6 +131,22 @@ class SNode:
         made = ScalarField(dtypes.i32, (), shape, name=f"activity of a `{self.kind}` node")
         made._tree = self.tree
         return made
+
+    def blocks(self) -> Blocks | None:
+        """Where the cells of this sparse node lie; None if its memory is dense."""
+        if self._blocks is None:
+            with threads.lock:
+                self._blocks = self._blocks or (blocks_of(self),)
+        return self._blocks[0]
+
+    def blocks_below(self) -> Blocks | None:
+        """The blocks in which fields lie that are placed in this node; None if their memory is dense."""
+        above = self.sparse_above()
+        return None if above is None else above.blocks()
+
+    def block_fields(self) -> list[Field]:
+        """The fields that lie in the blocks of this sparse node."""
+        return [one for below in self.descendants() if below.sparse_above() is self for one in below.fields]
 
     def lineage(self) -> list[Any]:
         """The nodes from the root to this one."""
@@ -132,7 +164,8 @@ class SNode:
 
     def deactivate_all(self) -> None:
         """Makes all cells inactive and 0."""
-        activity.deactivate_all(self)
+        if activity.deactivate_all(self):
+            _forget_launches()
 
     def place(self, *fields: Any, offset: Any = None) -> SNode:
         """Gives the fields the shape of this node. A gradient `x.grad` may be placed too."""
@@ -212,8 +245,14 @@ _destroyed = 0
 
 
 def destroyed() -> int:
-    """How many trees have been destroyed."""
+    """How often trees have been destroyed, or blocks given back: what is known of launches has arrays that may have ended."""
     return _destroyed
+
+
+def _forget_launches() -> None:
+    global _destroyed
+    with threads.lock:
+        _destroyed += 1
 
 
 class SNodeTree:
@@ -226,13 +265,14 @@ class SNodeTree:
         """Frees the fields of the tree."""
         if self.tree.state == "destroyed":
             raise QuadrantsRuntimeError("the SNode tree has been destroyed")
-        global _destroyed
-        with threads.lock:
-            _destroyed += 1
-            self.tree.state = "destroyed"
+        _forget_launches()
+        self.tree.state = "destroyed"
         for field in self.node._all_fields():
             field._release()
             field._companions.clear()
+        for node in self.node.descendants():
+            if node._blocks and node._blocks[0]:
+                node._blocks[0].give_back()
 
 
 class FieldsBuilder:

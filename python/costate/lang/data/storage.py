@@ -170,6 +170,10 @@ class Storage(SharedMemory):
                 self._core_array = self._make()
             return self._core_array
 
+    def _blocks(self) -> Any:
+        node = self._placed()._sparse_node
+        return None if node is None else node.blocks_below()
+
     def _release(self) -> None:
         """Lets go of the memory."""
         self._core_array = self._host = None
@@ -180,8 +184,11 @@ class Storage(SharedMemory):
         if self._generation != runtime.generation:
             raise QuadrantsRuntimeError(f"{self.describe()} was made before the last `init` or "
                                         "`reset`; make it again")
-        return _core.Array(runtime.device(), self.dtype.core, [*self.shape, *self.element_shape],
-                           grad=bool(self.needs_grad), dual=bool(self.needs_dual))
+        blocks = self._blocks()
+        shape = self.shape if blocks is None else (blocks.rows, blocks.cells(self._sparse_node))
+        form = None if blocks is None else _core.ElementForm("sparse", 0)
+        return _core.Array(runtime.device(), self.dtype.core, [*shape, *self.element_shape],
+                           grad=bool(self.needs_grad), dual=bool(self.needs_dual), form=form)
 
     def describe(self) -> str:
         return f"{self.kind} `{self.name}`" if self.name else f"a {self.kind}"
@@ -237,6 +244,11 @@ class Storage(SharedMemory):
         """The numbers of an element: of the array itself where kernels run in its memory."""
         if state.capture is not None:
             self._refuse_capture()
+        blocks = self._blocks()
+        if blocks is not None:
+            index = blocks.place(self._placed()._sparse_node, index if isinstance(index, tuple) else (index,))
+            if index[0] == 0:
+                return np.zeros(self.element_shape, self.dtype.np)
         if runtime.shares_memory() and not self._is_dirty():
             return self.core().numpy()[index]
         with threads.lock:
@@ -251,7 +263,7 @@ class Storage(SharedMemory):
     def _fetched(self, index: tuple[Any, ...]) -> Any:
         array = self.core()
         element = np.empty(array.shape[len(index):], self.dtype.np)
-        array.read_at([k + extent if k < 0 else k for k, extent in zip(index, self.shape)], element)
+        array.read_at([k + extent if k < 0 else k for k, extent in zip(index, array.shape)], element)
         return element
 
     def _takes_copy(self) -> bool:
@@ -274,12 +286,15 @@ class Storage(SharedMemory):
             index = tuple([k if k >= 0 else k + extent for k, extent in zip(index, self.shape)])
         if self._sparse_node is not None:
             activity.mark(self._sparse_node, index)
+        blocks = self._blocks()
         place = (*index, *component)
+        if blocks is not None:
+            place = (*blocks.place(self._placed()._sparse_node, index, makes=True), *component)
         _repeated(self, Storage._write, index, value, component)
         if runtime.shares_memory() or _is_seen() or not self._set_in_copy(place, value):
             self._put(place, value)
         if _forward():
-            self._stop_tangent(place)
+            self._stop_tangent((*index, *component))
 
     def _set_in_copy(self, place: tuple[Any, ...], value: Any) -> bool:
         with threads.lock:
@@ -402,6 +417,11 @@ class Storage(SharedMemory):
             return values
         index = index if isinstance(index, tuple) else (index,)
         index = tuple([k + extent if k < 0 else k for k, extent in zip(index, self.shape)])
+        blocks = self._blocks()
+        if blocks is not None:
+            index = blocks.place(self._placed()._sparse_node, index)
+            if index[0] == 0:
+                return values
         what = f"an element of {self.describe()}"
         return numbers.read(self.core(), index, values, what)  # type: ignore[no-any-return]
 
@@ -416,7 +436,17 @@ class Storage(SharedMemory):
         else:
             place = place if isinstance(place, tuple) else (place,)
             place = tuple([k + extent if k < 0 else k for k, extent in zip(place, (*self.shape, *self.element_shape))])
-            numbers.stored(self.core(), tuple(map(int, place)), leaves, self.describe())
+            numbers.stored(self.core(), self._in_memory(tuple(map(int, place))), leaves, self.describe())
+
+    def _in_memory(self, place: tuple[int, ...]) -> tuple[int, ...]:
+        """Where the host has written."""
+        blocks, count = self._blocks(), len(self.shape)
+        if blocks is None:
+            return place
+        if len(place) < count:
+            raise NotDifferentiable(f"a number that derivatives pass through is written to all of {self.describe()}, which is sparse; "
+                                    "write it to single elements, or in a kernel")
+        return (*blocks.place(self._placed()._sparse_node, place[:count]), *place[count:])
 
     def _refuse_kernel(self) -> None:
         raise QuadrantsSyntaxError(f"a plain function of Python, which a kernel calls while it is compiled, uses an "
@@ -442,8 +472,11 @@ class Storage(SharedMemory):
 
     def _copied(self) -> np.ndarray[Any, Any]:
         array = self.core()
-        if not self._is_dirty():
-            return array.to_numpy()  # type: ignore[no-any-return]
+        host = self._mirrored() if self._is_dirty() else array.to_numpy()
+        blocks = self._blocks()
+        return host if blocks is None else activity.spread(self, blocks, host)
+
+    def _mirrored(self) -> np.ndarray[Any, Any]:
         with threads.lock:
             return self._mirror().copy()  # type: ignore[no-any-return]
 
@@ -465,7 +498,10 @@ class Storage(SharedMemory):
             array = array.reshape(expected)
         _repeated(self, Storage.from_numpy, array)
         self._forget_host()
-        if self._sparse_node is not None:
+        blocks = self._blocks()
+        if blocks is not None:
+            array = activity.in_rows(self, blocks, array)
+        elif self._sparse_node is not None:
             array = activity.keep_active(self, array)
         self.core().write(np.asarray(array, self.dtype.np, order="C"))
         if _forward():
@@ -513,10 +549,15 @@ class Storage(SharedMemory):
         """Sets every element."""
         _repeated(self, Storage.fill, value)
         self._forget_host()
+        blocks = self._blocks()
         if isinstance(value, (Matrix, list, tuple, np.ndarray)) or self._sparse_node is not None:
-            full = np.empty((*self.shape, *self.element_shape), self.dtype.np)
+            full = np.empty((*self.shape, *self.element_shape) if blocks is None else self.core().shape, self.dtype.np)
             full[...] = scalars.convert_all(value, self.dtype, self.describe(), self.element_shape)
-            self.core().write(full if self._sparse_node is None else activity.keep_active(self, full))
+            if blocks is not None:
+                full = activity.keep_active_rows(self, blocks, full)
+            elif self._sparse_node is not None:
+                full = activity.keep_active(self, full)
+            self.core().write(full)
         else:
             self.core().fill(scalars.convert(value, self.dtype, self.describe()))
         if _forward():
@@ -534,6 +575,8 @@ class Storage(SharedMemory):
             self.from_numpy(other.to_numpy())
 
     def _brought(self) -> Any:
+        if self._blocks() is not None:
+            raise QuadrantsRuntimeError(f"{self.describe()} is sparse, and its memory is no array: leave `copy=False` out")
         flush()
         return self.core()
 

@@ -16,7 +16,7 @@ from costate.lang.base import dtypes, runtime
 from costate.lang.base.explain import in_python
 from costate.lang.base.state import state
 from costate.lang.base.threads import get_ident
-from costate.lang.data import storage
+from costate.lang.data import snode, storage
 
 if TYPE_CHECKING:
     from costate.lang.launch.arguments import Values
@@ -63,6 +63,8 @@ class Captured:
         self._require_current()
         self.names = {one.found.name: one.found.names for one in self.launches}
         self.is_checked = any(one.found.debug for one in self.launches)
+        self.blocks = {block for one in self.launches for block in one.found.blocks}   # of sparse fields
+        self.destroyed = snode.destroyed()
 
     @contextmanager
     def _active(self) -> Iterator[None]:
@@ -112,8 +114,15 @@ class Captured:
         if self.generation != runtime.generation:
             raise CannotCapture("a graph ends with `init` and `reset`; capture it again")
 
+    def _require_blocks(self) -> None:
+        """That sparse fields lie where they did."""
+        if self.destroyed != snode.destroyed() and any(getattr(holder(), "is_directory", False) for holder in self.fields):
+            raise CannotCapture("a graph with sparse fields ends where `deactivate_all` gives their memory back, or a tree of fields "
+                                "is destroyed; capture it again")
+
     def _before(self) -> None:
         self._require_current()
+        self._require_blocks()
         if state.forward is not None:
             raise CannotCapture("FwdMode cannot see what a graph replays; call the kernels themselves, or capture `k.jvp(...)` "
                                 "and replay it outside")
@@ -136,6 +145,8 @@ class Captured:
                 self.core.replay()
                 if self.is_checked:
                     self.device.synchronize()
+            for one in self.blocks:
+                one.check()
         finally:
             for known, tensor in self.tensors.values():
                 known.after(tensor)

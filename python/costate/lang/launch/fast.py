@@ -174,7 +174,10 @@ def launch(kernel: Kernel, args: tuple[Any, ...], is_gradient: bool = False, tap
     elif is_gradient:
         entry.found.check_gradient()
         function = entry.gradient
-    if entry.tensors:
+    if entry.found.blocks:
+        with entry.found.enough_blocks():
+            _with_tensors(function, passed, entry.tensors, args)
+    elif entry.tensors:
         _with_tensors(function, passed, entry.tensors, args)
     else:
         function(*passed)

@@ -281,7 +281,7 @@ class Kernel(OfTheHost):
         storage.flush()
         passed = found.arguments(values.items, own)
         found.check_hosts(values, passed)
-        return found.compiled, passed, own, values.after
+        return found.compiled, passed, own, [*values.after, *(one.check for one in found.blocks)]
 
     def compiled(self, *args: Any, numbers: Any = None, **options: Any) -> tuple[Any, ...]:
         """(the compiled `_core.Kernel`, its arguments) of these arguments."""

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from costate.errors import CannotCapture, CannotReplay, QuadrantsRuntimeTypeError, RecursiveCall
+from costate.errors import CannotCapture, CannotReplay, Error, QuadrantsRuntimeTypeError, RecursiveCall
 from costate.lang.base import dtypes, runtime
 from costate.lang.base.explain import in_python
 from costate.lang.base.state import state, unrecorded
@@ -130,7 +130,7 @@ class Specialisation:
         """What launches need to know."""
         self.needs_random = builder.has_drawn
         self.checks, self.cap = builder.check is not None, builder.cap and builder.cap.closed()
-        self.dynamic_loop = builder.dynamic_loop
+        self.dynamic_loop, self.blocks = builder.dynamic_loop, tuple(builder.blocks)
         self.seen = builder.watch.sealed()
         self.keyed |= self.seen.objects()
         self.order, self.written = self._order(builder.arguments), builder.written
@@ -258,6 +258,20 @@ class Specialisation:
             for tensor in values.tensors.values():
                 tape.meet(tensor)
 
+    @contextmanager
+    def enough_blocks(self) -> Iterator[None]:
+        """Around a launch that may need blocks of sparse fields."""
+        try:
+            yield
+        except BaseException:
+            with suppress(Error):   # of a device that is lost
+                for one in self.blocks:
+                    one.free_taken()
+            raise
+        if state.capture is None:
+            for one in self.blocks:
+                one.check()
+
     def launch(self, values: Values, mode: str, initial_state: bool = False) -> Any:
         if self.compiled is None:
             return None
@@ -289,7 +303,7 @@ class Specialisation:
         args = self.arguments(items, own)
         if mode != "grad":
             self.check_hosts(values, args)
-        with in_python(self.names):
+        with self.enough_blocks(), in_python(self.names):
             if initial_state:
                 launch(*args, initial_state=True)
             else:

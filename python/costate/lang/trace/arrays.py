@@ -27,18 +27,21 @@ Op = _core.Op
 
 #: `activate(element)` of a sparse field that a kernel writes.
 activate: Hook[..., Any] = Hook("activate")
+#: `locate(element, written)`: where an element of a field lies in its blocks. What is written becomes active.
+locate: Hook[..., list[Any]] = Hook("locate")
 #: `list_at(node, handles)`: a list of a `dynamic` node.
 list_at: Hook[..., Any] = Hook("list_at")
 
 
-def _written(element: Element, b: Builder) -> None:
-    """A kernel is about to change an element."""
+def _written(element: Element, b: Builder) -> list[Any]:
+    """A kernel is about to change an element: where it lies in memory."""
     if not b.dry:
         b.written.add(element.array.argument)
     if b.check:
         b.check.written(element)
-    if getattr(element.array.host, "_sparse_node", None) is not None:
+    if element.array.blocks is None and getattr(element.array.host, "_sparse_node", None) is not None:
         activate(element)
+    return element.located(is_written=True)
 
 
 class Element(Place):
@@ -46,23 +49,31 @@ class Element(Place):
 
     is_element = True
 
-    def __init__(self, array: TracedArray, handles: list[Any]) -> None:
+    def __init__(self, array: TracedArray, handles: list[Any], is_placed: bool = False) -> None:
         self.array, self.handles = array, handles
+        self.is_placed = is_placed   # the handles say where it lies in memory
         self.dtype = array.dtype
+
+    def located(self, is_written: bool = False) -> list[Any]:
+        """Where it lies in memory."""
+        return self.handles if self.is_placed or self.array.blocks is None else locate(self, is_written)
 
     def get(self) -> Expr:
         b = require("an element")
         if b.check:
             b.check.read(self)
-        handle = b.trace.load(self.array.handle, self.dtype.core, self.handles, b.loc)
+        place = self.located()
+        handle = b.trace.load(self.array.handle, self.dtype.core, place, b.loc)
+        if self.array.is_companion and self.array.blocks is not None:
+            handle = _if_in_row(b, place[0], handle, self.dtype)
         if b.stopped and self.dtype.is_float and any(self.array is one for one in b.stopped):
             handle = b.pure(Op.stop_gradient, self.dtype, handle)
         return Expr(handle, self.dtype)
 
     def set(self, value: Any) -> None:
         b = require("an element")
-        _written(self, b)
-        b.trace.store(self.array.handle, self.dtype.core, self.handles,
+        place = _written(self, b)
+        b.trace.store(self.array.handle, self.dtype.core, place,
                       scalar_for(value, self.dtype, "an element"), b.loc)
 
     @staticmethod
@@ -78,14 +89,14 @@ class Element(Place):
 
     def update(self, op: Any, value: Any) -> None:
         b = require("an element")
-        _written(self, b)
+        place = _written(self, b)
         op, value = self._operation(op, value)
-        b.trace.update(op, self.array.handle, self.dtype.core, self.handles, value, b.loc)
+        b.trace.update(op, self.array.handle, self.dtype.core, place, value, b.loc)
 
     def exchange(self, value: int) -> Expr:
         b = require("an element")
-        _written(self, b)
-        old = b.trace.exchange(self.array.handle, self.dtype.core, self.handles,
+        place = _written(self, b)
+        old = b.trace.exchange(self.array.handle, self.dtype.core, place,
                                self.value_for_update(value), b.loc)
         return Expr(old, self.dtype)
 
@@ -94,17 +105,17 @@ class Element(Place):
         if self.dtype.is_float:
             raise QuadrantsTypeError(f"`atomic_cas` is of integers, not of {self.dtype}; use `atomic_add`, `atomic_min`, "
                                      "`atomic_max` or `atomic_exchange`, or keep the bits in a field of integers")
-        _written(self, b)
-        old = b.trace.compare_exchange(self.array.handle, self.dtype.core, self.handles,
+        place = _written(self, b)
+        old = b.trace.compare_exchange(self.array.handle, self.dtype.core, place,
                                        self.value_for_update(expected),
                                        self.value_for_update(desired), b.loc)
         return Expr(old, self.dtype)
 
     def fetch(self, op: Any, value: Any) -> Expr:
         b = require("an element")
-        _written(self, b)
+        place = _written(self, b)
         op, value = self._operation(op, value)
-        old = b.trace.fetch(op, self.array.handle, self.dtype.core, self.handles, value, b.loc)
+        old = b.trace.fetch(op, self.array.handle, self.dtype.core, place, value, b.loc)
         return Expr(old, self.dtype)
 
     def _operation(self, op: str, value: Any) -> tuple[Any, ...]:
@@ -130,11 +141,16 @@ class Element(Place):
         return getattr(Op, op + "_" if op in ("and", "or") else op), handle
 
 
+def _if_in_row(b: Builder, row: Any, handle: Any, dtype: DataType) -> Any:
+    """A gradient or tangent of what has no row is 0, whatever has been added to row 0."""
+    return b.pure(Op.select, dtype, b.pure(Op.gt, dtypes.u1, row, b.constant(i64, 0)), handle, b.constant(dtype, 0))
+
+
 class ElementGroup(Group):
     """A vector or matrix in an array."""
 
-    def __init__(self, array: TracedArray, handles: list[Any]) -> None:
-        self.array, self.handles = array, handles
+    def __init__(self, array: TracedArray, handles: list[Any], is_placed: bool = False) -> None:
+        self.array, self.handles, self.is_placed = array, handles, is_placed
         self.shape = array.element_shape
         self._places: Any = None
 
@@ -144,7 +160,8 @@ class ElementGroup(Group):
             return self._places
         b = require("an element")
         numbers = [b.constant(i64, k) for k in range(max(self.shape))]
-        made = [Element(self.array, self.handles + [numbers[k] for k in index]) for index in _all_indices(self.shape)]
+        made = [Element(self.array, self.handles + [numbers[k] for k in index], self.is_placed)
+                for index in _all_indices(self.shape)]
         if not b.dry:   # the numbers of a dry run are none
             self._places = made
         return made
@@ -152,18 +169,35 @@ class ElementGroup(Group):
     dtype = property(lambda self: self.array.dtype)
     is_local, is_element = False, True
 
+    def _placed(self, is_written: bool) -> ElementGroup | None:
+        """The same at its place in memory, which is looked for once and not for each number; None: that is known."""
+        if self.is_placed or self.array.blocks is None:
+            return None
+        return ElementGroup(self.array, locate(self, is_written), is_placed=True)
+
+    def get(self) -> Matrix:
+        placed = self._placed(False)
+        return super().get() if placed is None else placed.get()
+
     def set(self, value: Any) -> None:
+        placed = self._placed(True)
+        if placed is not None:
+            placed.set(value)
+            return
         with self._activated():
             super().set(value)
 
     def update(self, op: Any, value: Any) -> Matrix:
+        placed = self._placed(True)
+        if placed is not None:
+            return placed.update(op, value)
         with self._activated():
             return super().update(op, value)
 
     def _activated(self) -> Any:
         """The element becomes active once, and not with each of its numbers."""
         b = require("an element")
-        if getattr(self.array.host, "_sparse_node", None) is not None:
+        if not self.is_placed and getattr(self.array.host, "_sparse_node", None) is not None:
             activate(self)
         return b.unmarking()
 
@@ -175,9 +209,12 @@ class ElementGroup(Group):
             return super().part(index)
         pattern.offset(index)  # checks numbers
         index = linalg.known(index if isinstance(index, tuple) else (index,), self.shape)
-        return Element(self.array, self.handles + [index_handle(k) for k in index])
+        return Element(self.array, self.handles + [index_handle(k) for k in index], self.is_placed)
 
     def fetch(self, op: str, value: Matrix) -> Matrix:
+        placed = self._placed(True)
+        if placed is not None:
+            return placed.fetch(op, value)
         old = [p.fetch(op, e) for p, e in zip(self.places, self.entries_of(value), strict=True)]
         return Matrix.of(old, self.shape)
 
@@ -194,12 +231,15 @@ class TracedArray:
         b = require("an array")
         self.dtype, self.ndim, self.element_shape = dtype, ndim, tuple(element_shape)
         self.rank = ndim + len(self.element_shape)
-        if self.rank > 8:
+        self.blocks = host._blocks() if host is not None else None
+        self.is_companion = hasattr(host, "which")
+        rank = self.rank if self.blocks is None else 2 + len(self.element_shape)   # in memory
+        if rank > 8:
             raise QuadrantsTypeError(f"an array has at most 8 dimensions with its components, this "
-                                     f"one {self.rank}")
+                                     f"one {rank}")
         # What the kernel itself calls a gradient is none of its constants.
-        form = _core.ElementForm("gradient", 0) if is_gradient else None
-        self.handle = b.trace.array(dtype.core, self.rank, form)
+        form = "gradient" if is_gradient else "directory" if getattr(host, "is_directory", False) else None
+        self.handle = b.trace.array(dtype.core, rank, form and _core.ElementForm(form, 0))
         self.argument = len(b.arguments)
         self.extents = extents   # those of fields are known
         self.host = host
@@ -262,6 +302,8 @@ class TracedArray:
             below = is_number(number) and number < 0
             return b.pure(Op.add, i64, self.extent_handle(d), index_handle(k)) if below else index_handle(k)
         if self.offset and d < self.ndim:
+            if isinstance(k, Expr) and (known := b.from_start.get((id(k.wide), low))):
+                return known
             if is_number(number) and not low <= number < low + extent:
                 raise QuadrantsIndexError(f"index {number} is out of range of {self._text()}, whose indices begin at "
                                           f"{self.offset}")
@@ -287,7 +329,7 @@ class TracedView(TracedArray):
     def __init__(self, array: TracedArray, offset: Expr, size: Any) -> None:
         self.array, self.start, self.size = array, offset, size
         self.dtype, self.ndim, self.element_shape, self.rank = array.dtype, 1, array.element_shape, array.rank
-        self.handle, self.extents, self.host = array.handle, None, None
+        self.handle, self.extents, self.host, self.blocks, self.is_companion = array.handle, None, None, None, False
         self.companions: dict[Any, Any] = {}
 
     def extent(self, dim: int) -> Any:

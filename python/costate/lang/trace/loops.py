@@ -106,7 +106,7 @@ class Loops(Statements):
             return Box([(lo, lo + n, 1) for lo, n in zip(lows, iterable.shape)], scalar=False,
                        guard=guard_of(iterable))
         if isinstance(iterable, TracedArray):
-            if iterable.offset or getattr(iterable.host, "_sparse_node", None) is not None:
+            if iterable.offset or iterable.blocks is not None or getattr(iterable.host, "_sparse_node", None) is not None:
                 return self.box(iterable.host)
             return Box([(0, iterable.extent(k), 1) for k in range(iterable.ndim)], scalar=False)
         if isinstance(iterable, (Matrix, list, tuple, zip, enumerate, dict)):
@@ -175,13 +175,13 @@ class Loops(Statements):
         if b.in_range:
             raise QuadrantsSyntaxError("a parallel loop inside of another one")
         loc = b.loc
-        counts = [box.count(k) for k in range(len(box.ranges))]
-        if not counts:
+        if not box.ranges:
             self.serial(node, box, grouped)
             return
         self.prepare(node)
         if box.guard:
             box.guard.begin()
+        counts = box.all_counts()
         indices = b.trace.begin_range(counts, loc)
         b.in_range = True
         self.frame.loops.append("range")
@@ -190,10 +190,10 @@ class Loops(Statements):
             counters = self.builder.cap and self.builder.cap.counters
             if self.builder.cap:
                 self.builder.cap.open()
-            values = [box.value(k, h) for k, h in enumerate(indices)]
-            self.bind_indices(node, values, box, grouped)
-            with self.guarded(box, indices):
-                self.body(node)
+            with self.at_cell(box, indices) as handles:
+                self.bind_indices(node, box.values(handles), box, grouped)
+                with self.guarded(box, handles):
+                    self.body(node)
         self.frame.loops.pop()
         b.random = outer
         if b.cap:
@@ -224,6 +224,17 @@ class Loops(Statements):
             yield
         b.trace.end()
 
+    @contextmanager
+    def at_cell(self, box: Box, indices: list[Any]) -> Iterator[list[Any]]:
+        """The indices, from 0, of an iteration; of a loop over rows those of its cell, which lies at a known place."""
+        b = self.builder
+        if box.guard is None or not box.guard.by_rows:
+            yield list(indices)
+            return
+        outer, b.cell = b.cell, box.guard.cell(indices)
+        yield b.cell.handles
+        b.cell = outer
+
     def start_random(self, indices: list[Any], counts: list[Any]) -> Any:
         """Gives the work item random numbers of its own."""
         b = self.builder
@@ -241,7 +252,7 @@ class Loops(Statements):
 
     def serial(self, node: ast.For, box: Box, grouped: bool, checkpoints: Any = None) -> None:
         leaves = has_jump(node.body, ast.Break) or self.frame.early and contains_return(node)
-        if len(box.ranges) > 1 and leaves:
+        if box.by_rows or len(box.ranges) > 1 and leaves:
             self.linear(node, box, grouped, checkpoints)
         else:
             if not box.ranges:
@@ -271,7 +282,7 @@ class Loops(Statements):
         """One loop over all tuples, so that `break` leaves it."""
         b = self.builder
         zero, one = b.constant(i64, 0), b.constant(i64, 1)
-        counts = [b.pure(Op.max, i64, box.count(k), zero) for k in range(len(box.ranges))]
+        counts = [b.pure(Op.max, i64, count, zero) for count in box.all_counts()]
         total = counts[0]
         for count in counts[1:]:
             total = b.pure(Op.mul, i64, total, count)
@@ -284,10 +295,10 @@ class Loops(Statements):
                 handles.insert(0, b.pure(Op.rem, i64, rest, count))
                 rest = b.pure(Op.div, i64, rest, count)
             handles.insert(0, rest)
-            values = [box.value(k, h) for k, h in enumerate(handles)]
-            self.bind_indices(node, values, box, grouped)
-            with self.guarded(box, handles):
-                self.body(node)
+            with self.at_cell(box, handles) as cell:
+                self.bind_indices(node, box.values(cell), box, grouped)
+                with self.guarded(box, cell):
+                    self.body(node)
         self.frame.loops.pop()
         b.trace.end()
 
@@ -300,16 +311,15 @@ class Loops(Statements):
         value = Matrix(value) if isinstance(value, (list, tuple)) else value
 
         def store(indices: list[Any]) -> None:
-            with self.guarded(box, indices):
-                array.at([box.value(k, h) for k, h in enumerate(indices)]).set(value)
-        counts = [box.count(k) for k in range(len(box.ranges))]
-        if b.depth or not counts:
-            self.each(counts, store)
+            with self.at_cell(box, indices) as handles, self.guarded(box, handles):
+                array.at(box.values(handles)).set(value)
+        if b.depth or not box.ranges:
+            self.each(box.all_counts(), store)
             return
         if box.guard:
             b.changed_nodes = nodes_changed(Effects(objects={id(array): array}))
             box.guard.begin()
-        indices = b.trace.begin_range(counts, b.loc)
+        indices = b.trace.begin_range(box.all_counts(), b.loc)
         b.in_range = True
         with b.nested():
             store(indices)
@@ -403,6 +413,25 @@ class Box:
         length = b.pure(Op.select, i64, down, b.pure(Op.neg, i64, length), length)
         padded = b.pure(Op.add, i64, length, b.pure(Op.sub, i64, size, one))
         return b.pure(Op.div, i64, padded, size)
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether the loop is over the rows of blocks and what lies in them."""
+        return self.guard is not None and self.guard.by_rows
+
+    def all_counts(self) -> list[Any]:
+        """The handles of the numbers of work items."""
+        if self.guard is not None and self.guard.by_rows:
+            return self.guard.counts()
+        return [self.count(k) for k in range(len(self.ranges))]
+
+    def values(self, handles: list[Any]) -> list[Expr]:
+        """The loop variables of a work item, whose indices from 0 are remembered."""
+        b, values = require("a loop"), [self.value(k, h) for k, h in enumerate(handles)]
+        for (low, _, _), value, handle in zip(self.ranges, values, handles):
+            if self.by_rows and low:
+                b.from_start[id(value.wide), low] = handle
+        return values
 
     def counts(self, values: list[Any]) -> list[Any]:
         """The handles of indices from 0, of the loop variables."""

@@ -1,7 +1,8 @@
-"""Sparse nodes over dense memory: what is active is kept in an array of its own.
+"""Sparse nodes: what is active is kept in an array of its own.
 
 A `pointer` or `bitmasked` node has a number for each cell, 1 where it is active, a `dynamic` node the length of each
-list. Whoever is active has active parents; what is inactive holds 0. So a read needs no check.
+list; of a large node, those that have a row (`blocks.py`). Whoever is active has active parents; what is inactive holds 0. So
+a read needs no check.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from costate import _core
 from costate.errors import QuadrantsTypeError
-from costate.lang.base.dtypes import i32, i64
+from costate.lang.base.dtypes import i32, i64, u1, u64
 from costate.lang.base.marks import mark
 from costate.lang.data import field as fields
 from costate.lang.data.snode import SNode
 from costate.lang.data.struct import Struct, StructField
 from costate.lang.trace import arrays
 from costate.lang.trace.arrays import Element, Hidden, TracedArray, flat_indices, traced
+from costate.lang.trace.blocks import Directory, Rows, place_in_memory
 from costate.lang.values import arith
 from costate.lang.values.builder import require
 from costate.lang.values.expr import Expr, index_handle, index_value
@@ -71,45 +73,65 @@ class Cell:
             handles = list(handles)
             if len(handles) == len(node.extents):
                 self.list_index = handles.pop(own)
-        self.element = Element(traced(self.b, node.state()), handles)
+        self.handles = list(handles)
+        self.blocks, self.state = node.blocks(), traced(self.b, node.state())
 
-    def read(self) -> Expr:
+    def row(self, is_made: bool = False) -> Any:
+        """That of its block, 0 if there is none, unless one is to be made; None if memory is dense."""
+        if self.blocks is None:
+            return None
+        directory = Directory(self.b, self.blocks)
+        block = directory.block_of(self.handles)
+        return directory.claim(block) if is_made else directory.row(block)
+
+    def place(self, row: Any = None) -> list[Any]:
+        """Where its state stands; its row may be known."""
+        if self.blocks is None or not self.blocks.by_row:
+            return self.handles
+        return [self.row() if row is None else row]
+
+    def read(self, place: list[Any] | None = None) -> Expr:
         """The state; atomically, if the kernel changes some."""
-        b, e = self.b, self.element
+        b, place = self.b, place or self.place()
         if id(self.node) in b.changed_nodes:
-            old = b.trace.fetch(Op.max, e.array.handle, i32.core, e.handles, b.constant(i32, 0), b.loc)
+            old = b.trace.fetch(Op.max, self.state.handle, i32.core, place, b.constant(i32, 0), b.loc)
             return Expr(old, i32)
-        return Expr(b.trace.load(e.array.handle, i32.core, e.handles, b.loc), i32)
+        return Expr(b.trace.load(self.state.handle, i32.core, place, b.loc), i32)
 
     def is_active(self, state: Any) -> Any:
         if self.list_index is None:
             return arith.gt(state, 0)
         return arith.lt(index_value(self.list_index), state)
 
-    def _change(self, op: _core.Op, value: _core.Value) -> None:
-        b, e = self.b, self.element
-        b.trace.update(op, e.array.handle, i32.core, e.handles, value, b.loc)
+    def _change(self, op: _core.Op, value: _core.Value, place: list[Any]) -> None:
+        b = self.b
+        b.trace.update(op, self.state.handle, i32.core, place, value, b.loc)
 
-    def activate(self) -> None:
+    def activate(self, row: Any = None) -> Any:
+        """Gives the row of its block, which may be known."""
+        row = self.row(is_made=True) if row is None else row
         one = self.b.constant(i32, 1)
         if self.list_index is not None:
             one = self.b.pure(Op.add, i32, self.b.pure(Op.cast, i32, self.list_index), one)
-        self._change(Op.max, one)
+        self._change(Op.max, one, self.place(row))
+        return row
 
     def clear(self) -> None:
-        self._change(Op.min, self.b.constant(i32, 0))
+        self._change(Op.min, self.b.constant(i32, 0), self.place())
 
     def grow(self) -> Expr:
         """One more in the list; the length before."""
-        b, e = self.b, self.element
-        return Expr(b.trace.fetch(Op.add, e.array.handle, i32.core, e.handles, b.constant(i32, 1), b.loc), i32)
+        b, place = self.b, self.place(self.row(is_made=True))
+        return Expr(b.trace.fetch(Op.add, self.state.handle, i32.core, place, b.constant(i32, 1), b.loc), i32)
 
 
-def activate_from(node: Any, handles: Any, base: Any) -> None:
-    """Makes the cell of `node`, whose field or node `base` has the cell `handles`, and those above it active."""
-    for one in node.lineage():
-        if one.is_sparse:
-            Cell(one, _cells(handles, base, one)).activate()
+def activate_from(node: Any, handles: Any, base: Any, row: Any = None) -> Any:
+    """Makes the cell of `node`, whose field or node `base` has the cell `handles`, and those above it active. Gives the row
+    of the block of the last one, which may be known."""
+    sparse = [one for one in node.lineage() if one.is_sparse]
+    for one in sparse[:-1]:
+        Cell(one, _cells(handles, base, one)).activate()
+    return Cell(sparse[-1], _cells(handles, base, sparse[-1])).activate(row) if sparse else None
 
 
 @arrays.activate.given
@@ -119,6 +141,37 @@ def written(element: Any) -> None:
     if node is None or require("an element").unmarked:
         return
     activate_from(node, element.handles[:element.array.ndim], node)
+
+
+@arrays.locate.given
+def located(element: Any, is_written: bool) -> list[Any]:
+    """Where an element of a field in blocks lies. What is written becomes active; a gradient gets a row, and no more."""
+    b, array = require("an element"), element.array
+    node = array.host._placed()._sparse_node
+    handles, rest = element.handles[:array.ndim], element.handles[array.ndim:]
+    _check_inside(b, array, handles)
+    activates = is_written and not array.is_companion and not b.unmarked
+
+    def row_of(directory: Directory, block: Any) -> Any:
+        if activates:
+            return activate_from(node, handles, node)
+        if is_written:
+            return directory.claim(block) if array.is_companion else directory.written_row(block)
+        return directory.row(block)
+    known = b.cell
+    place = place_in_memory(node, array.blocks, handles, row_of)
+    if activates and known is not None and place[0] is known.row:
+        activate_from(node, handles, node, known.row)
+    return [*place, *rest]
+
+
+def _check_inside(b: Builder, array: TracedArray, handles: list[Any]) -> None:
+    """In debug mode: the indices, which do not tell where in memory an element lies."""
+    if not b.debug:
+        return
+    for k, extent in zip(handles, array.extents or ()):
+        inside = b.pure(Op.lt, u1, b.pure(Op.cast, u64, k), b.constant(u64, extent))
+        b.trace.check(inside, f"an index is out of range of {array._text()}", [], b.loc)
 
 
 # -- functions of the language ----------------------------------------------------
@@ -194,7 +247,7 @@ def deactivate(node: Any, indices: Any) -> None:
 def _deactivate(node: SNode, handles: list[Any]) -> None:
     cell = Cell(node, handles)
     cell.clear()
-    _clear_below(node, cell.element.handles)
+    _clear_below(node, cell.handles)
 
 
 def _put(node: SNode, place: list[Any], value: Any) -> None:
@@ -218,8 +271,27 @@ def _clear_below(node: SNode, handles: list[Any]) -> None:
             _each(b, extents, known, lambda at, below=below: Cell(below, at).clear())
         for field in below.fields:
             with b.unmarking():
-                _each(b, below.extents, known,
-                      lambda at, field=field: traced(b, field).from_start(at).set(0))
+                if below.blocks_below() is None:
+                    _each(b, below.extents, known, lambda at, field=field: traced(b, field).from_start(at).set(0))
+                else:
+                    _each(b, below.blocks_below().keys, known, lambda at, field=field: _clear_row(b, field, at))
+
+
+def _clear_row(b: Builder, field: Any, handles: list[Any]) -> None:
+    """Sets a field to 0 in a block of its own, if that has a row."""
+    array = traced(b, field)
+    blocks: Any = array.blocks
+    directory = Directory(b, blocks)
+    row = directory.row(directory.block_of(handles))
+    b.trace.begin_if(directory.is_above_0(row), b.loc)
+    with b.nested():
+        cells = b.constant(i64, blocks.cells(field._sparse_node))
+        cell = b.trace.begin_for(b.constant(i64, 0), cells, b.constant(i64, 1), b.loc)
+        kind = arrays.ElementGroup if array.element_shape else Element
+        with b.nested():
+            kind(array, [row, cell], is_placed=True).set(0)
+        b.trace.end()
+    b.trace.end()
 
 
 def _each(b: Builder, extents: dict[Any, Any], known: dict[Any, Any], body: Callable[..., Any],
@@ -336,7 +408,24 @@ class Guard:
     def __init__(self, node: Any) -> None:
         self.node = node
         self.above = node.sparse_above()
+        self.blocks = self.above.blocks()
         self.start: Any = None
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether the loop is over the rows of blocks: whose order is not that of the blocks, and left to chance."""
+        return self.blocks is not None and not require("a loop").deterministic
+
+    def counts(self) -> list[Any]:
+        """How many rows and cells in each there are."""
+        b = require("a loop")
+        return [Rows(b, self.blocks).count(), b.constant(i64, self.blocks.cells(self.node))]
+
+    def cell(self, indices: list[Any]) -> Any:
+        """The cell of a work item, by the indices of its row and in that."""
+        b = require("a loop")
+        row = b.pure(Op.add, i64, indices[0], b.constant(i64, 1))
+        return Rows(b, self.blocks).cell(self.node, row, indices[1])
 
     def begin(self) -> None:
         """In front of a parallel loop: keeps the states, if the kernel changes some."""
@@ -344,10 +433,12 @@ class Guard:
         if id(self.above) not in b.changed_nodes:
             return
         state = self.above.state()
-        shape = state.shape or (1,)
         copy = TracedArray(i32, len(state.shape), (), state.shape)
         Hidden(b, i32, state.shape)
-        indices = b.trace.begin_range([b.constant(i64, n) for n in shape], b.loc)
+        counts = [b.constant(i64, n) for n in state.shape or (1,)]
+        if self.blocks is not None and self.blocks.by_row:   # no others are visited
+            counts = [b.pure(Op.add, i64, Rows(b, self.blocks).count(), b.constant(i64, 1))]
+        indices = b.trace.begin_range(counts, b.loc)
         at = indices if state.shape else []
         source = traced(b, state)
         b.trace.store(copy.handle, i32.core, at, b.trace.load(source.handle, i32.core, at, b.loc), b.loc)
@@ -358,13 +449,16 @@ class Guard:
         """Whether the cell of a work item was active."""
         b = require("a loop")
         cell = Cell(self.above, _cells(handles, self.node, self.above))
+        place = cell.place(b.cell.row if b.cell is not None and b.cell.has(self.blocks, self.node, handles) else None)
         if self.start is None:
-            return cell.is_active(cell.read())
-        state = b.trace.load(self.start.handle, i32.core, cell.element.handles, b.loc)
+            return cell.is_active(cell.read(place))
+        state = b.trace.load(self.start.handle, i32.core, place, b.loc)
         return cell.is_active(Expr(state, i32))
 
 
 def guard_of(x: Any) -> Guard | None:
     """The Guard of a loop over a field or node, or None if all of it is active."""
+    if hasattr(x, "which") and x._blocks() is not None:
+        x = x._placed()
     node = x if hasattr(x, "children") else getattr(x, "_node", None)
     return Guard(node) if node is not None and node.sparse_above() else None

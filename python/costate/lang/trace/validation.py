@@ -29,9 +29,8 @@ class Checker:
             return None
         if id(array) not in self.bits:
             if getattr(owner, "checkbit", None) is None:
-                owner.checkbit = _core.Array(runtime.device(), dtypes.i32.core,
-                                             [*owner.shape, *owner.element_shape])
-            made = TracedArray(dtypes.i32, array.ndim, array.element_shape, array.extents)
+                owner.checkbit = _core.Array(runtime.device(), dtypes.i32.core, owner.core().shape)
+            made = TracedArray(dtypes.i32, len(owner.checkbit.shape))
             self.builder.arguments.append(Fixed(owner.checkbit))
             self.bits[id(array)] = made
         return self.bits[id(array)]
@@ -40,14 +39,14 @@ class Checker:
         bits = self._bits(element.array)
         if bits is not None and not self.builder.dry:
             b = self.builder
-            b.trace.update(Op.max, bits.handle, dtypes.i32.core, element.handles,
+            b.trace.update(Op.max, bits.handle, dtypes.i32.core, element.located(),
                            b.constant(dtypes.i32, 1), b.loc)
 
     def written(self, element: Element) -> None:
         bits = self._bits(element.array)
         if bits is not None and not self.builder.dry:
             b = self.builder
-            old = b.trace.fetch(Op.max, bits.handle, dtypes.i32.core, element.handles,
+            old = b.trace.fetch(Op.max, bits.handle, dtypes.i32.core, element.located(),
                                 b.constant(dtypes.i32, 0), b.loc)
             fine = b.pure(Op.eq, dtypes.u1, old, b.constant(dtypes.i32, 0))
             b.trace.check(fine, f"(kernel={b.name}) Breaks the global data access rule. Snode "

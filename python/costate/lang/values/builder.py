@@ -69,9 +69,13 @@ class Builder:
         self.ranges = 0
         self.changed_nodes: Any = frozenset()  # sparse nodes, by identity, whose cells the current parallel loop changes
         self.unmarked = False   # writes activate nothing
+        self.blocks: set[Any] = set()      # of which the kernel may need more, see blocks.py
+        self.cell: Any = None              # of a sparse field, that a loop is at
+        self.from_start: dict[Any, Any] = {}    # {(identity of a loop variable, the first index): the handle from 0}
         self.stopped: list[Any] = []       # arrays whose elements are constants to derivatives here
         self.calls: list[Any] = []         # functions that are being inlined
         self.debug = bool(options and options.debug)
+        self.deterministic = bool(options and options.deterministic)
         self.cap: Any = None         # see stack_cap.py
         self.zeros: Any = None       # extent -> a private array of zeros, see linalg.py
         self.made: dict[Any, Any] = {}          # id -> (a list or dictionary of the kernel, `depth` where it was made)
@@ -151,5 +155,5 @@ class Builder:
         for traced in self.arrays.values():
             if hasattr(traced, "make_companion"):
                 traced.host = traced.make_companion = None
-        for one in (self.arrays, self.arguments, self.made, self.stopped, self.calls):
+        for one in (self.arrays, self.arguments, self.made, self.stopped, self.calls, self.from_start):
             one.clear()
