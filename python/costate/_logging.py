@@ -29,5 +29,10 @@ def _log(level: str) -> Callable[..., Any]:
     return log
 
 
+def _get_logging(level: str) -> Callable[..., Any]:
+    """The function that logs messages of a level."""
+    return _log(level)
+
+
 trace, debug, info, warn, error, critical = map(_log, _LEVELS)
 warning = warn

@@ -1,7 +1,10 @@
 """Every name of Quadrants and Taichi that their tests of derivatives use is there."""
 
+import dataclasses
+import importlib
 import inspect
 
+import numpy as np
 import pytest
 
 import costate as ti
@@ -111,3 +114,63 @@ def test_pyfunc():
         return twice(x)
 
     assert twice(3) == k(3) == 6
+
+
+def test_copies_by_the_names_of_kernels():
+    kernels = importlib.import_module("costate._kernels")
+    x, v, a = ti.field(ti.f32, (2, 3)), ti.Vector.field(3, ti.f32, shape=2), ti.Vector.ndarray(3, ti.f32, 2)
+    given = np.arange(6, dtype=np.float32).reshape(2, 3)
+    for name, one, options in [("tensor", x, {}), ("matrix", v, {"as_vector": True}), ("ndarray_matrix", a, {})]:
+        backwards = f"ext_arr_to_{name}"
+        getattr(kernels, backwards)(given, one, **options)
+        result = np.zeros_like(given)
+        getattr(kernels, f"{name}_to_ext_arr")(one, result, **options)
+        np.testing.assert_array_equal(result, given)
+    y = ti.field(ti.f32, (2, 3))
+    kernels.tensor_to_tensor(y, x)
+    np.testing.assert_array_equal(y.to_numpy(), given)
+
+
+def test_copies_to_pytorch_by_the_names_of_kernels():
+    torch = pytest.importorskip("torch")
+    kernels = importlib.import_module("costate._kernels")
+    x = ti.field(ti.f32, (2, 3))
+    x.fill(4)
+    result = torch.zeros(2, 3)
+    kernels.tensor_to_ext_arr(x, result)
+    assert result.sum() == 24
+    kernels.ext_arr_to_tensor(result + 1, x)
+    assert x[1, 1] == 5
+    assert ti.lang.util.to_pytorch_type(ti.f64) is torch.float64
+    assert ti.lang.util.to_pytorch_type(ti.u1) is torch.bool
+
+
+def test_names_that_genesis_uses():
+    ti.lang._template_mapper.__builtins__["__debug__"] = False
+    logged = ti._logging._get_logging(ti._logging.WARN)
+    logged("a warning")
+    assert ti.lang.impl.get_max_shared_memory_bytes(is_lowerbound_ok=True) == 0
+
+
+def test_tools_of_tests():
+    tools = importlib.import_module("costate._test_tools")
+    ti.init(arch=ti.cpu, default_fp=ti.f64)
+    tools.qd_init_same_arch(debug=True)
+    assert ti.cfg.arch == ti.cpu and ti.cfg.debug
+
+    @dataclasses.dataclass
+    class Inner:
+        x: ti.types.NDArray[ti.f32, 2]
+
+    @dataclasses.dataclass
+    class Outer:
+        a: ti.types.NDArray[ti.i32, 1]
+        t: ti.template
+        inner: Inner
+
+    build = importlib.import_module("costate._test_tools.dataclass_test_tools").build_struct
+    made = build(Outer)
+    assert (made.a.shape, made.t.dtype, made.inner.x.shape) == ((10,), ti.i32, (10, 10))
+    load = importlib.import_module("costate._test_tools.load_kernel_string").load_kernel_from_string
+    with load("import costate as ti\n@ti.kernel\ndef three() -> ti.i32:\n    return 3\n", "three") as kernel:
+        assert kernel() == 3

@@ -10,6 +10,7 @@ from costate.lang.data.field import field
 from costate.lang.data.ndarray import ndarray
 from costate.lang.data.ranges import grouped, static
 from costate.lang.data.snode import axes, root
+from costate.lang.values import builder
 
 _LANGUAGE = {"static": static, "grouped": grouped, "ndarray": ndarray, "field": field, "root": root, "axes": axes,
              "template": template}
@@ -53,6 +54,19 @@ class _Runtime:
 def get_runtime() -> Any:
     """What `init` has set up."""
     return _Runtime()
+
+
+def get_max_shared_memory_bytes(*, is_lowerbound_ok: bool = False) -> int:
+    """Kernels have no memory that work items share."""
+    return 0
+
+
+def inside_kernel() -> bool:
+    """Whether a kernel is being compiled."""
+    return builder.current() is not None
+
+
+reset = runtime.reset
 
 
 def default_cfg() -> Any:
