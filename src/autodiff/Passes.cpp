@@ -4,6 +4,7 @@
 #include "autodiff/Normalize.h"
 #include "autodiff/Prune.h"
 #include "autodiff/gather/Gather.h"
+#include "autodiff/gather/Remainders.h"
 #include "autodiff/replay/Fetches.h"
 #include "autodiff/replay/ForwardStores.h"
 #include "autodiff/replay/Replay.h"
@@ -20,6 +21,7 @@ namespace costate::autodiff {
 #define GEN_PASS_DEF_FORWARDSTORES
 #define GEN_PASS_DEF_MARKEXCLUSIVE
 #define GEN_PASS_DEF_WATCHACCESSES
+#define GEN_PASS_DEF_CHOOSEREMAINDERS
 #define GEN_PASS_DEF_GATHERADDITIONS
 #include "autodiff/Passes.h.inc"
 
@@ -135,6 +137,12 @@ struct GatherAdditions : impl::GatherAdditionsBase<GatherAdditions> {
   using GatherAdditionsBase::GatherAdditionsBase;
 
   void runOnOperation() override { gatherAdditions(getOperation(), numbered); }
+};
+
+struct ChooseRemainders : impl::ChooseRemaindersBase<ChooseRemainders> {
+  using ChooseRemaindersBase::ChooseRemaindersBase;
+
+  void runOnOperation() override { chooseRemainders(getOperation(), splits); }
 };
 
 struct WatchAccesses : impl::WatchAccessesBase<WatchAccesses> {

@@ -188,6 +188,42 @@ def MarkExclusive : Pass<"mark-exclusive", "::costate::ir::KernelOp"> {
   }];
 }
 
+def ChooseRemainders : Pass<"choose-remainders", "::costate::ir::KernelOp"> {
+  let summary = "choices instead of the remainders of neighbours' indices";
+  let description = [{
+    A remainder takes as long as many additions, and is no vector code. Where an
+    index of a range is below the divisor, `(i + 1) % n` has two steps.
+
+    ```mlir
+    costate.range (%i) in (%n) {                    // before
+      %j = arith.addi %i, %c1 : i64
+      %k = costate.rem %j, %n : i64
+      %v = costate.load %x[%k] : !costate.array<f64, 1>
+      costate.store %v, %y[%i] : !costate.array<f64, 1>
+    }
+
+    %m = arith.subi %n, %c1 : i64                   // after
+    %d = arith.subi %c1, %n : i64
+    costate.range (%i) in (%n) {
+      %j = arith.addi %i, %c1 : i64
+      %b = arith.addi %i, %d : i64
+      %is = arith.cmpi sge, %i, %m : i64
+      %k = arith.select %is, %b, %j : i64
+      ...
+    }
+    ```
+
+    Where extents, which the host knows, decide whether that is right, both are
+    there. With `splits`, code without loops and branches is there once more,
+    for the interior along the last index (`costate.interior`): neighbours there
+    are neighbours in memory.
+  }];
+  let options = [Option<"splits", "splits", "bool", "false",
+      "the interior has code of its own">];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect"];
+}
+
 def GatherAdditions : Pass<"gather-additions", "::costate::ir::KernelOp"> {
   let summary = "ranges over elements instead of additions to those of neighbours";
   let description = [{

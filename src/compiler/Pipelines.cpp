@@ -77,6 +77,8 @@ void addHostPasses(OpPassManager &passes, const Options &options) {
     passes.addNestedPass<ir::KernelOp>(conversion::createFindNan());
   if (!options.debug && !options.findNan) {
     passes.addNestedPass<ir::KernelOp>(autodiff::createGatherAdditions());
+    passes.addNestedPass<ir::KernelOp>(
+        autodiff::createChooseRemainders({.splits = true}));
     addReductionPasses(passes);
     passes.addNestedPass<ir::KernelOp>(conversion::createSumInRanges());
     passes.addNestedPass<ir::KernelOp>(conversion::createSkipZeroAdjoints());

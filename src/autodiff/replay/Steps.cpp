@@ -487,7 +487,7 @@ private:
   //===-- Remainders ------------------------------------------------------===//
 
   /// Of numbers that differ from the index by a constant and a multiple of the
-  /// divisor, which is not less than the extent.
+  /// divisor, which is not less than the extent nor than the constant.
   bool makeRemainder(Operation *op) {
     return visit(op, [&](const Interval &where, auto &a, auto &divisor) {
       if (!result.index || a.coefficient(result.index) != 1 ||
@@ -497,9 +497,28 @@ private:
       auto shift = reduced(rest, divisor);
       return shift &&
              assume(plus(divisor, analysis.extentOf(result.index), -1)) &&
-             assume(plus(divisor, -1 - std::abs(shift->first))) &&
+             assume(plus(divisor, -least(shift->first, shift->second))) &&
+             (shift->second == 0 || assumeNoWrap(divisor)) &&
              putRemainder(where, shift->first, shift->second, divisor);
     });
+  }
+
+  /// The least divisor for which numbers are in two rounds at most, and in the
+  /// first one if they may be negative.
+  static int64_t least(int64_t shift, int64_t times) {
+    return times == 0 && shift < 0 ? 1 - shift : std::abs(shift);
+  }
+
+  /// Few times `divisor` and an index do not wrap around: memory has not so
+  /// many elements, nor does a range end that has so many work items.
+  bool assumeNoWrap(const Affine &divisor) {
+    constexpr int64_t most = int64_t(1) << 60;
+    bool isCount = constantDifference(divisor, *extent()) ||
+                   llvm::all_of(divisor.terms, [](auto &term) {
+                     return term.second == 1 &&
+                            term.first.template getDefiningOp<ir::ExtentOp>();
+                   });
+    return isCount || assume(plus(plus(Affine(), divisor, -1), most));
   }
 
   /// `rest` as a constant and how many times the divisor.
