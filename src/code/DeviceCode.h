@@ -51,6 +51,8 @@ struct DeviceFunction {
   bool ordered = false;    ///< adds in an order that is left to chance
   /// Threads wait for others of their warp or block.
   bool collective = false;
+  /// Of the memory of a block, for sums that it keeps (base/CommonSums.h).
+  size_t blockBytes = 0;
   bool addsUp = false;      ///< its blocks do, in memory of their own
   bool accumulates = false; ///< its threads do, and then update elements
   /// Runs in tiles, with a TapeCall (base/DeviceTape.h) after its other words.

@@ -1,5 +1,6 @@
 #include "compiler/Codegen.h"
 
+#include "base/CommonSums.h"
 #include "compiler/DeviceNumbers.h"
 #include "compiler/Diagnostics.h"
 #include "compiler/Nvidia.h"
@@ -57,6 +58,11 @@ bool isForHost(Backend backend) {
   case Backend::Vulkan:
     return false;
   }
+}
+
+/// Of GPUs whose blocks keep sums; those of a host have other memory for them.
+size_t blockBytes(bool addsInBlock, Backend backend) {
+  return addsInBlock && backend == Backend::Nvidia ? costateCommonBytes : 0;
 }
 
 struct LLVMCode {
@@ -293,6 +299,7 @@ describeDevice(ModuleOp module, StringRef name, Backend backend) {
          .effects = flag("effects"),
          .ordered = flag("ordered"),
          .collective = flag("collective"),
+         .blockBytes = blockBytes(flag("adds_in_block"), backend),
          .addsUp = flag("adds_up"),
          .accumulates = flag("accumulates"),
          .tiles = flag("tiles"),

@@ -4,6 +4,8 @@
 
 #include "DeviceCollectives.h"
 
+#include "base/CommonSums.h"
+
 unsigned reflect(const char *) __asm__("__nvvm_reflect");
 unsigned activeLanes(void) __asm__("llvm.nvvm.activemask");
 
@@ -71,33 +73,77 @@ INLINE static float floatOf(unsigned lanes, float value, int lane) {
   return __builtin_bit_cast(float, bits);
 }
 
-// Adds to an element that is likely the same for all lanes that are here: then
-// one of them adds the sum.
-#define ADD_COMMON(number, suffix, valueOf)                                    \
-  INLINE void costate_device_add_common_##suffix(number *place,                \
-                                                 number value) {               \
+// Of lanes that are here: if all of them add to `place`, makes `value` their sum
+// and says which they are; else 0. So it does where all of them add 0, which
+// nobody needs to add.
+#define ADD_UP_COMMON(number, suffix, valueOf)                                 \
+  INLINE static unsigned addUpCommon_##suffix(number *place, number *value) {  \
     unsigned lanes = activeLanes();                                            \
     int lane = __nvvm_read_ptx_sreg_tid_x() % warpSize;                        \
     int first = __builtin_ctz(lanes);                                          \
+    if (!__nvvm_vote_any_sync(lanes, *value != 0))                             \
+      return 0;                                                                \
     _Bool same = longOf(lanes, (long)place, first) == (long)place;             \
-    if (!__nvvm_vote_all_sync(lanes, same)) {                                  \
-      __atomic_fetch_add(place, value, __ATOMIC_RELAXED);                      \
-      return;                                                                  \
-    }                                                                          \
+    if (!__nvvm_vote_all_sync(lanes, same))                                    \
+      return 0;                                                                \
+    number own = *value, sum = own;                                            \
     if (lanes == (unsigned)allLanes) {                                         \
       for (int step = warpSize / 2; step; step /= 2)                           \
-        value += valueOf(lanes, value, lane ^ step);                           \
+        sum += valueOf(lanes, sum, lane ^ step);                               \
     } else {                                                                   \
-      number own = value;                                                      \
-      value = 0;                                                               \
+      sum = 0;                                                                 \
       for (unsigned rest = lanes; rest; rest &= rest - 1)                      \
-        value += valueOf(lanes, own, __builtin_ctz(rest));                     \
+        sum += valueOf(lanes, own, __builtin_ctz(rest));                       \
     }                                                                          \
-    if (lane == first)                                                         \
-      __atomic_fetch_add(place, value, __ATOMIC_RELAXED);                      \
+    *value = sum;                                                              \
+    return lanes;                                                              \
   }
-ADD_COMMON(float, f32, floatOf)
-ADD_COMMON(double, f64, doubleOf)
+ADD_UP_COMMON(float, f32, floatOf)
+ADD_UP_COMMON(double, f64, doubleOf)
+
+INLINE static _Bool isFirstOf(unsigned lanes) {
+  return __nvvm_read_ptx_sreg_tid_x() % warpSize == __builtin_ctz(lanes);
+}
+
+// Adds to an element that is likely the same for all lanes that are here: then
+// one of them adds the sum, to memory or to what the block adds up. Lanes of
+// which one takes a way of its own would part.
+#define ADD_COMMON(number, suffix, addInBlock)                                 \
+  INLINE void costate_device_add_common_##suffix(number *place,                \
+                                                 number value) {               \
+    unsigned lanes = addUpCommon_##suffix(place, &value);                      \
+    if (lanes ? isFirstOf(lanes) : value != 0)                                 \
+      __atomic_fetch_add(place, value, __ATOMIC_RELAXED);                      \
+  }                                                                            \
+  INLINE void costate_device_add_in_block_##suffix(number *place,              \
+                                                   number value,               \
+                                                   long elements) {            \
+    unsigned lanes = addUpCommon_##suffix(place, &value);                      \
+    if (!lanes) {                                                              \
+      if (value != 0)                                                          \
+        __atomic_fetch_add(place, value, __ATOMIC_RELAXED);                    \
+      return;                                                                  \
+    }                                                                          \
+    if (isFirstOf(lanes))                                                      \
+      addInBlock(place, value, elements);                                      \
+    __nvvm_bar_warp_sync(lanes);                                               \
+  }
+ADD_COMMON(float, f32, costateAddCommonF32)
+ADD_COMMON(double, f64, costateAddCommonF64)
+
+// In front of additions in blocks, and behind them: all threads of the block
+// call these.
+INLINE void costate_device_begin_in_block(void) {
+  costateClearCommon(__nvvm_read_ptx_sreg_tid_x(),
+                     __nvvm_read_ptx_sreg_ntid_x());
+  costate_device_block_barrier();
+}
+
+INLINE void costate_device_end_in_block(void) {
+  costate_device_block_barrier();
+  costateFlushCommon(__nvvm_read_ptx_sreg_tid_x(),
+                     __nvvm_read_ptx_sreg_ntid_x());
+}
 
 // Of lanes, and of what they have written.
 INLINE void costate_device_warp_barrier(void) {

@@ -88,6 +88,24 @@ INLINE COLLECTIVE static _Bool allEqual(unsigned long value) {
 ADD_COMMON(float, f32)
 ADD_COMMON(double, f64)
 
+// Blocks do not add up.
+INLINE COLLECTIVE void costate_device_add_in_block_f32(float *place,
+                                                       float value,
+                                                       long elements) {
+  (void)elements;
+  costate_device_add_common_f32(place, value);
+}
+
+INLINE COLLECTIVE void costate_device_add_in_block_f64(double *place,
+                                                       double value,
+                                                       long elements) {
+  (void)elements;
+  costate_device_add_common_f64(place, value);
+}
+
+INLINE void costate_device_begin_in_block(void) {}
+INLINE void costate_device_end_in_block(void) {}
+
 // Of lanes, and of what they have written.
 INLINE COLLECTIVE void costate_device_warp_barrier(void) {
   if (costate_device_has_warps())

@@ -20,7 +20,7 @@ COSTATE_FIELDS(costate::runtime::gpu::SortCosts, iteration, uncoalescedWorkItem,
                uncoalescedIteration);
 COSTATE_FIELDS(costate::runtime::gpu::DeviceFunction, symbol, measure, obstacle,
                needWord, measuredInPlace, serial, afterPivot, effects, ordered,
-               collective, addsUp, accumulates, tiles, expensive,
+               collective, blockBytes, addsUp, accumulates, tiles, expensive,
                moderatelyExpensive, iterationRows, sharedSymbol, drainSymbol,
                sorts, sortSymbol, sortCosts, sums, least, sumSlot, oneSum,
                words, site, tapeSite);

@@ -19,6 +19,7 @@ namespace costate::conversion {
 namespace {
 
 bool drains(Operation *op) { return isa<tape::DrainsOp>(op); }
+bool addsToBlock(Operation *op) { return op->hasAttr(inBlockAttr); }
 
 /// What all parts of one kernel share.
 struct Launcher {
@@ -41,6 +42,7 @@ public:
         depth(depthOf(region)), number(launcher.functions.size()),
         divisors(divisorsOf(range)), uses(region, sharedByWorkItems()),
         reductions(region), accumulators(region),
+        addsInBlock(range && contains(region, addsToBlock)),
         summation(range ? Summation::of(range) : Summation()),
         measured(contains(region, isPush) ? part->clone() : nullptr) {}
 
@@ -214,7 +216,8 @@ private:
          named("effects", b.getBoolAttr(contains(region, isEffect))),
          named("ordered",
                b.getBoolAttr(range && contains(region, addsInAnyOrder))),
-         named("collective", b.getBoolAttr(tiled || sums())),
+         named("collective", b.getBoolAttr(tiled || sums() || addsInBlock)),
+         named("adds_in_block", b.getBoolAttr(addsInBlock)),
          named("adds_up", b.getBoolAttr(sums())),
          named("accumulates", b.getBoolAttr(!accumulators.empty())),
          named("tiles", b.getBoolAttr(tiled)),
@@ -273,12 +276,17 @@ private:
     own.map(b, partsHere(b, function), op->getRegion(0));
     if (range && !measures)
       redirect(b, op->getRegion(0));
+    bool addsHere = addsInBlock && !measures;
+    if (addsHere)
+      launcher.runtime.callBeginInBlock(b);
     if (tiled)
       emitTiles(b, function, cast<ir::RangeOp>(op), own, place);
     else if (range)
       emitWorkItems(b, function, cast<ir::RangeOp>(op), own, measures);
     else
       emitSerial(b, function, cast<ir::SerialOp>(op));
+    if (addsHere)
+      launcher.runtime.callEndInBlock(b);
     function.end(b);
   }
 
@@ -639,6 +647,7 @@ private:
   Captures uses;
   Reductions reductions;
   Accumulators accumulators;
+  bool addsInBlock; ///< to elements that lanes of a warp likely share
   Summation summation;
   Operation *measured; ///< a copy to be measured; null: it pushes nothing
   Value need; ///< of one thread of it, in bytes; null: not known to the host

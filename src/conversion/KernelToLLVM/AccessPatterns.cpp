@@ -246,7 +246,7 @@ struct AtomicAddPattern : AccessPattern<ir::AtomicAddOp> {
       call(builder, "costate_add_later_", element(op),
            {workerOf(op), place, value});
     else if (isCommon(op))
-      call(builder, "costate_device_add_common_", element(op), {place, value});
+      addCommon(builder, op, place, value);
     else if (isOnDevice(op))
       addAtomically(builder, place, narrowed(builder, element(op), value));
     else
@@ -305,6 +305,17 @@ struct AtomicAddPattern : AccessPattern<ir::AtomicAddOp> {
                     ? LLVM::FAddOp::create(builder, old, value).getResult()
                     : LLVM::AddOp::create(builder, old, value).getResult();
     storeElement(builder, element, sum, place);
+  }
+
+  static void addCommon(ImplicitLocOpBuilder &b, ir::AtomicAddOp op,
+                        Value place, Value value) {
+    if (!op->hasAttr(inBlockAttr))
+      return call(b, "costate_device_add_common_", element(op), {place, value});
+    Value elements = constant(b, 1);
+    for (Value extent : ArrayView(op.getArray()).extents)
+      elements = LLVM::MulOp::create(b, elements, extent);
+    call(b, "costate_device_add_in_block_", element(op),
+         {place, value, elements});
   }
 
   /// Whether lanes of a warp should add up first.

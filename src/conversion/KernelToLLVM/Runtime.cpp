@@ -377,6 +377,22 @@ void Runtime::declareAddCommon() {
   Type f32 = Float32Type::get(context), f64 = Float64Type::get(context);
   declare("costate_add_common_f32", none, {pointer, f32}, {.collective = true});
   declare("costate_add_common_f64", none, {pointer, f64}, {.collective = true});
+  declare("costate_add_in_block_f32", none, {pointer, f32, i64},
+          {.collective = true});
+  declare("costate_add_in_block_f64", none, {pointer, f64, i64},
+          {.collective = true});
+}
+
+void Runtime::callBeginInBlock(ImplicitLocOpBuilder &builder) {
+  auto function =
+      declare("costate_begin_in_block", none, {}, {.collective = true});
+  LLVM::CallOp::create(builder, function, ValueRange());
+}
+
+void Runtime::callEndInBlock(ImplicitLocOpBuilder &builder) {
+  auto function =
+      declare("costate_end_in_block", none, {}, {.collective = true});
+  LLVM::CallOp::create(builder, function, ValueRange());
 }
 
 } // namespace costate::conversion

@@ -50,6 +50,8 @@ inline constexpr llvm::StringLiteral accumulatorAttr = "costate.accumulator";
 inline constexpr llvm::StringLiteral addsAttr = "costate.adds";
 /// On an `atomic_add`: lanes of a warp likely add to the same element.
 inline constexpr llvm::StringLiteral commonAttr = "costate.common";
+/// On such an addition to an array that its range does nothing else with.
+inline constexpr llvm::StringLiteral inBlockAttr = "costate.in_block";
 
 /// On an `atomic_add` of a range: only work items with the same first index
 /// come to its element.
@@ -195,8 +197,12 @@ public:
                           mlir::Value value);
   /// Declares `costate_add_later_f32`, `_f64` and `_f16`.
   void declareAddLater();
-  /// Devices only: `costate_device_add_common_f32` and `_f64`.
+  /// Devices only: `costate_device_add_common_f32` and `_f64`, and the same of
+  /// `add_in_block`.
   void declareAddCommon();
+  /// In front of the latter, and behind them; all threads call these.
+  void callBeginInBlock(mlir::ImplicitLocOpBuilder &builder);
+  void callEndInBlock(mlir::ImplicitLocOpBuilder &builder);
 
 private:
   struct Traits {

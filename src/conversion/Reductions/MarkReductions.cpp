@@ -100,7 +100,21 @@ private:
       add->setAttr(reductionAttr, b.getI64IntegerAttr(*number));
     else if (llvm::all_of(add.getIndices(),
                           [&](Value v) { return common.contain(v); }))
-      add->setAttr(commonAttr, b.getUnitAttr());
+      markCommon(add);
+  }
+
+  /// Blocks keep such sums until they end, where nobody may find them before.
+  void markCommon(ir::AtomicAddOp add) {
+    UnitAttr flag = UnitAttr::get(add.getContext());
+    add->setAttr(commonAttr, flag);
+    auto array = cast<ir::ArrayType>(add.getArray().getType());
+    if (isWideFloat(array.getElementType()) && isReverse(add) &&
+        isOnlyAddedTo(add.getArray()))
+      add->setAttr(inBlockAttr, flag);
+  }
+
+  static bool isWideFloat(Type type) {
+    return isa<FloatType>(type) && !ir::isNarrow(type);
   }
 
   bool isSum(ir::AtomicAddOp add) {

@@ -68,13 +68,15 @@ def MarkReductions : Pass<"mark-reductions", "::costate::ir::KernelOp"> {
     once. A range has 16 of them at most.
 
     Other additions whose indices do not follow from those of the range are marked
-    `costate.common`: lanes of a warp that come to them together add up first.
+    `costate.common`: lanes of a warp that come to them together add up first. If
+    nothing else in the range may find the sum, blocks keep it until they end:
+    `costate.in_block`.
 
     ```mlir
     costate.range (%i) in (%n) {
       costate.atomic_add %v, %w[%zero] {costate.reduction = 0 : i64} : ...
       scf.for %k = ... {
-        costate.atomic_add %x, %w2[%k] {costate.common} : ...
+        costate.atomic_add %x, %w2[%k] {costate.common, costate.in_block} : ...
       }
     }
     ```

@@ -18,7 +18,7 @@ SharedTapes SharedTapes::ofChip() const {
   SharedTapes all = *this;
   if (bytesOfChip > bytesOfMultiprocessor) {
     all.bytesOfMultiprocessor = bytesOfChip;
-    all.bytesOfBlock = bytesOfChip - reservedPerBlock;
+    all.bytesOfBlock = bytesOfChip - reservedPerBlock - otherBytes;
   }
   return all;
 }
@@ -28,7 +28,8 @@ TapeShares SharedTapes::share(size_t warps) const {
   for (size_t here = most;; here /= 2) {
     size_t blocks = std::max<size_t>(1, warps / here);
     size_t bytes = bytesOfMultiprocessor / blocks;
-    bytes = bytes > reservedPerBlock ? bytes - reservedPerBlock : 0;
+    size_t reserved = reservedPerBlock + otherBytes;
+    bytes = bytes > reserved ? bytes - reserved : 0;
     if (bytes > bytesOfBlock && here > 1)
       continue;
     return {.blocks = blocks,

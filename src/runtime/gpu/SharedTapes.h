@@ -52,9 +52,11 @@ struct TapePlacement {
 
 class SharedTapes {
 public:
-  explicit SharedTapes(const Properties &gpu)
+  /// `otherBytes`: of a block, for other things than tapes.
+  explicit SharedTapes(const Properties &gpu, size_t otherBytes = 0)
       : multiprocessors(static_cast<uint64_t>(gpu.multiprocessors)),
-        mostThreads(gpu.blockThreads), bytesOfBlock(gpu.sharedPerBlock),
+        mostThreads(gpu.blockThreads), otherBytes(otherBytes),
+        bytesOfBlock(gpu.sharedPerBlock - otherBytes),
         bytesOfMultiprocessor(gpu.sharedPerMultiprocessor),
         bytesOfChip(gpu.sharedOfChip) {}
   /// If the interface gave all that the chip has.
@@ -77,7 +79,7 @@ public:
 private:
   uint64_t multiprocessors;
   int mostThreads;
-  size_t bytesOfBlock, bytesOfMultiprocessor, bytesOfChip;
+  size_t otherBytes, bytesOfBlock, bytesOfMultiprocessor, bytesOfChip;
 };
 
 } // namespace costate::runtime::gpu

@@ -110,18 +110,19 @@ void Sorter::divide(SortCall &call, Grid grid) const {
 }
 
 /// Whether there is block memory for the work items of a chunk.
-void Sorter::keep(SortPlan &plan) const {
+void Sorter::keep(SortPlan &plan, size_t otherBytes) const {
   const Properties &gpu = memory.driver().properties();
   uint64_t neighbours =
       ceilOf(plan.call.blocks, static_cast<uint64_t>(gpu.multiprocessors));
   size_t share =
       std::min(gpu.sharedPerMultiprocessor / neighbours, gpu.sharedPerBlock);
   size_t bytes = sizeof(SortMemory) + 2 * sizeof(unsigned) * plan.call.chunk;
-  if (bytes + reservedPerBlock > share || plan.call.chunk > largestKept)
+  size_t reserved = reservedPerBlock + otherBytes;
+  if (bytes + reserved > share || plan.call.chunk > largestKept)
     return;
   size_t rounded = ceilOf(bytes, sharedUnit) * sharedUnit;
   plan.call.keeps = 1;
-  plan.sharedBytes = rounded + reservedPerBlock <= share ? rounded : bytes;
+  plan.sharedBytes = rounded + reserved <= share ? rounded : bytes;
 }
 
 Result<SortPlan> Sorter::plan(const SortedLaunch &launch, Grid grid,
@@ -141,7 +142,7 @@ Result<SortPlan> Sorter::plan(const SortedLaunch &launch, Grid grid,
   call.bases = reinterpret_cast<unsigned *>(places.address());
   call.before = call.bases + call.chunks * SortBuckets;
   call.order = call.before + call.chunks;
-  keep(plan);
+  keep(plan, launch.function.blockBytes);
   return plan;
 }
 

@@ -72,7 +72,7 @@ private:
   bool reserve(uint64_t workItems);
   Result<> prepare();
   void divide(SortCall &call, Grid grid) const;
-  void keep(SortPlan &plan) const;
+  void keep(SortPlan &plan, size_t otherBytes) const;
 
   const Sorting when;
   Memory &memory;

@@ -75,8 +75,8 @@ static uint64_t usualRows(const TapeNeed &known, const SortReport &seen) {
 /// Where little is on the chip, the largest part of a heap for sorted ranges
 /// would be for few deep tiles; and what an interface keeps back of the chip is
 /// no reason to take memory that nobody has granted.
-bool Tiles::avoidsHeap(const RangeTapes &range) const {
-  SharedTapes tapes = sharedTapes();
+bool Tiles::avoidsHeap(const SharedTapes &tapes,
+                       const RangeTapes &range) const {
   if (budget == 0 || (range.usual && !range.isExact && tapes.isLittle()))
     return true;
   return !budgetIsChosen && !tapes.ofChip().place(range).wantsHeap;
@@ -84,8 +84,9 @@ bool Tiles::avoidsHeap(const RangeTapes &range) const {
 
 Result<TapePlan> Tiles::plan(const TiledLaunch &launch,
                              const RangeTapes &range) {
-  TapePlacement place = sharedTapes().place(range);
-  if (place.shared && (!place.wantsHeap || avoidsHeap(range)))
+  SharedTapes tapes = sharedTapes(launch.function);
+  TapePlacement place = tapes.place(range);
+  if (place.shared && (!place.wantsHeap || avoidsHeap(tapes, range)))
     return *place.shared;
   auto heap = planHeap(launch, range.tiles, range.known);
   return heap && place.shared && !holds(*heap, range.known) ? *place.shared
@@ -108,7 +109,7 @@ Result<int64_t> Tiles::residentBlocks(const TiledLaunch &launch, int64_t &kept,
 
 Result<TapePlan> Tiles::planHeap(const TiledLaunch &launch, uint64_t tiles,
                                  const TapeNeed &known) {
-  SharedTapes tapes = sharedTapes();
+  SharedTapes tapes = sharedTapes(launch.function);
   auto processors =
       static_cast<uint64_t>(memory.driver().properties().multiprocessors);
   auto resident =
@@ -346,13 +347,14 @@ Result<> Tiles::sweep(const TiledLaunch &launch, const Plans &plans,
 Result<> Tiles::drain(const TiledLaunch &launch, TapeCall &call,
                       uint64_t firstPartial) {
   const Properties &gpu = memory.driver().properties();
-  size_t shared = gpu.sharedPerBlock / 1024 * 1024;
+  const DeviceFunction &function = launch.function;
+  size_t shared = (gpu.sharedPerBlock - function.blockBytes) / 1024 * 1024;
   call.drains = call.commits = call.lowMemory = 1;
   call.sufficient = 0;
   call.drainRows = shared / rowBytes;
-  return start(launch, launch.function.drainSymbol,
-               {drainBlocks(call.tiles), sharedTapes().blockThreads()}, shared,
-               firstPartial, call);
+  return start(launch, function.drainSymbol,
+               {drainBlocks(call.tiles), sharedTapes(function).blockThreads()},
+               shared, firstPartial, call);
 }
 
 uint64_t Tiles::nameOf(const TiledLaunch &launch) {

@@ -117,13 +117,13 @@ public:
   Result<> growHeap(size_t bytes);
 
 private:
-  SharedTapes sharedTapes() const {
-    return SharedTapes(memory.driver().properties());
+  SharedTapes sharedTapes(const DeviceFunction &function) const {
+    return SharedTapes(memory.driver().properties(), function.blockBytes);
   }
   int64_t drainBlocks(uint64_t tiles) const;
   Result<> prepare();
   Result<> prepareLists(TapeCall &call);
-  bool avoidsHeap(const RangeTapes &range) const;
+  bool avoidsHeap(const SharedTapes &tapes, const RangeTapes &range) const;
   Result<TapePlan> plan(const TiledLaunch &launch, const RangeTapes &range);
   Result<int64_t> residentBlocks(const TiledLaunch &launch, int64_t &kept,
                                  const std::string &symbol, int blockThreads,

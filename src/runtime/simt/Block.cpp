@@ -1,5 +1,6 @@
 #include "runtime/simt/Block.h"
 
+#include "base/CommonSums.h"
 #include "base/RangeSums.h"
 #include "runtime/simt/Fiber.h"
 
@@ -75,6 +76,8 @@ public:
   uint64_t meet(Collective collective, uint64_t value, int64_t place);
 
   const BlockWork &work;
+  size_t current = 0;
+  std::vector<Lane> lanes;
 
 private:
   void resume(size_t lane);
@@ -92,10 +95,8 @@ private:
 
   std::minstd_rand chance;
   const uint32_t patience = 1u << chance() % 10;
-  std::vector<Lane> lanes;
   std::deque<Fiber> fibers;
   std::vector<size_t> ready;
-  size_t current = 0;
   Result<> result;
 };
 
@@ -299,6 +300,12 @@ static uint64_t meet(Collective collective, uint64_t value, int64_t place = 0) {
   return runningBlock().meet(collective, value, place);
 }
 
+static std::pair<unsigned, unsigned> placeInBlock() {
+  const Block &block = runningBlock();
+  return {static_cast<unsigned>(block.current),
+          static_cast<unsigned>(block.lanes.size())};
+}
+
 } // namespace costate::runtime::simt
 
 using namespace costate::runtime;
@@ -313,6 +320,30 @@ void costate::runtime::costate_device_warp_barrier() {
 
 void costate::runtime::costate_device_block_barrier() {
   simt::meet(simt::Collective::Barrier, 0);
+}
+
+void costate::runtime::costate_device_add_in_block_f32(float *place,
+                                                       float value,
+                                                       int64_t elements) {
+  costateAddCommonF32(place, value, elements);
+}
+
+void costate::runtime::costate_device_add_in_block_f64(double *place,
+                                                       double value,
+                                                       int64_t elements) {
+  costateAddCommonF64(place, value, elements);
+}
+
+void costate::runtime::costate_device_begin_in_block() {
+  auto [thread, threads] = simt::placeInBlock();
+  costateClearCommon(thread, threads);
+  costate_device_block_barrier();
+}
+
+void costate::runtime::costate_device_end_in_block() {
+  costate_device_block_barrier();
+  auto [thread, threads] = simt::placeInBlock();
+  costateFlushCommon(thread, threads);
 }
 
 uint64_t costate::runtime::costate_device_warp_max_at(uint64_t value,

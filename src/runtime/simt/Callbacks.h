@@ -59,6 +59,14 @@ int64_t costate_device_block_threads();
 /// Adds to an element that is likely the same for all lanes.
 void costate_device_add_common_f32(float *place, float value);
 void costate_device_add_common_f64(double *place, double value);
+/// The same for an array of `elements`, to what the block adds up between
+/// `begin` and `end`, which all of its threads call.
+void costate_device_add_in_block_f32(float *place, float value,
+                                     int64_t elements);
+void costate_device_add_in_block_f64(double *place, double value,
+                                     int64_t elements);
+void costate_device_begin_in_block();
+void costate_device_end_in_block();
 
 /// Tapes of warps: gpu/DeviceTape.c.
 void costate_device_tape_place();

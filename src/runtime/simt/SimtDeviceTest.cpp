@@ -6,6 +6,7 @@
 #include "runtime/simt/Callbacks.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <mutex>
@@ -129,6 +130,37 @@ TEST(Simt, ABlockExchangesValuesThroughItsMemory) {
   for (int64_t k = 0; k < blocks * blockThreads; ++k) {
     int64_t first = k / blockThreads * blockThreads;
     EXPECT_EQ(out[k], 3 * (2 * first + blockThreads - 1 - k) + 3) << k;
+  }
+}
+
+/// Every thread adds 1 to each element of two arrays, which are said to have a
+/// quarter of them, so that they come to more than a block has sums for; it
+/// notes what it finds in the first.
+void addInBlock(const uint64_t *words, int64_t thread, int64_t, std::byte *) {
+  auto *narrow = &at<float>(words, 0);
+  auto *wide = &at<double>(words, 1);
+  auto elements = static_cast<int64_t>(words[2]);
+  costate_device_begin_in_block();
+  for (int64_t k = 0; k < elements; ++k) {
+    costate_device_add_in_block_f32(narrow + k, 1, elements / 4);
+    costate_device_add_in_block_f64(wide + k, 1, elements / 4);
+  }
+  (&at<float>(words, 3))[thread] = narrow[0];
+  costate_device_end_in_block();
+}
+
+TEST(Simt, ABlockTakesItsSumsToMemoryWhenItEnds) {
+  constexpr int64_t blocks = 6, threads = blocks * blockThreads;
+  for (size_t elements : {3, 100, 1000}) {
+    std::vector<float> narrow(elements), seen(threads);
+    std::vector<double> wide(elements, 0.5);
+    expectRuns(launch(addInBlock,
+                      {word(narrow[0]), word(wide[0]), elements, word(seen[0])},
+                      {blocks, blockThreads}, {.threads = 2}));
+    EXPECT_EQ(narrow, std::vector<float>(elements, threads)) << elements;
+    EXPECT_EQ(wide, std::vector<double>(elements, threads + 0.5)) << elements;
+    for (float sum : seen) // nothing of its own block
+      EXPECT_EQ(std::fmod(sum, float(blockThreads)), 0) << elements;
   }
 }
 

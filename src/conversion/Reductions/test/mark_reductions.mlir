@@ -59,9 +59,9 @@ costate.kernel @sweeps(%x: !costate.array<f64, 1>, %a: !costate.array<f64, 0>, %
 }
 
 // What a loop counts is the same for lanes that are there together; what comes
-// from the index of the range is not.
+// from the index of the range is not. Blocks may keep the sums until they end.
 // CHECK-LABEL: costate.kernel @common
-// CHECK:         costate.atomic_add %{{.*}}, %arg1[%{{.*}}] {costate.common}
+// CHECK:         costate.atomic_add %{{.*}}, %arg1[%{{.*}}] {costate.common, costate.in_block}
 // CHECK:         costate.atomic_add %{{.*}}, %arg1[%{{.*}}] :
 // CHECK:         costate.atomic_add %{{.*}}, %arg1[%{{.*}}] :
 costate.kernel @common(%x: !costate.array<f64, 1>, %a: !costate.array<f64, 1>, %p: !costate.array<i64, 1>, %n: i64) {
