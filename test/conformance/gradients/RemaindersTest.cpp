@@ -34,6 +34,8 @@ Kernel makeKernel(int64_t c, bool ofExtent) {
       auto all = formsOf<Index>(i, c, ofExtent ? out.size(2) : Index(n));
       for (int k = 0; k < forms; ++k)
         out(k, row, i) = all[static_cast<size_t>(k)];
+    });
+    parallel({out.size(1), out.size(2)}, [&](Index row, Index i) {
       narrow(row, i) = (cast<int>(i) + int(c)) % m;
     });
   });
