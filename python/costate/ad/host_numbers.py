@@ -75,8 +75,8 @@ class Node:
         lost = next((node for node, _ in operands if not isinstance(node, Node)), None)
         return Number(value, lost or Node(self.numbers, value, operands, operands[0][0].what))
 
-    def lost(self, value: Any, why: str) -> Any:
-        return lost(value, Lost(self.numbers, self.what, why))
+    def lost(self, why: str) -> Lost:
+        return Lost(self.numbers, self.what, why)
 
     def refuse(self, why: str) -> NoReturn:
         raise not_differentiable(f"a number that comes from {self.what}", why)
@@ -108,15 +108,11 @@ class Lost:
     def made(self, value: float, operands: Any) -> Number:
         return Number(value, self)
 
-    def lost(self, value: Any, why: str) -> Any:
-        return lost(value, self)
+    def lost(self, why: str) -> Lost:
+        return self
 
     def refuse(self, why: str) -> NoReturn:
         raise not_differentiable(f"a number that comes from {self.what}", self.why)
-
-
-def lost(value: Any, node: Lost) -> Any:
-    return Number(value, node) if np.ndim(value) == 0 else value
 
 
 class OfMath:
@@ -357,8 +353,8 @@ class Tangent:
         tangent = sum(_product(node.tangent, slope) for node, slope in operands)
         return self.numbers.number(value, tangent, self.what)
 
-    def lost(self, value: Any, why: str) -> Any:
-        return lost(value, Lost(self.numbers, self.what, why))
+    def lost(self, why: str) -> Lost:
+        return Lost(self.numbers, self.what, why)
 
     def refuse(self, why: str) -> NoReturn:
         raise not_differentiable(f"a number that comes from {self.what}", why)

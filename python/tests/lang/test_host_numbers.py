@@ -4,6 +4,7 @@ import copy
 import json
 import math
 import pickle
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -74,6 +75,8 @@ def check(program, x, loss):
     lambda a, b: np.sqrt(a), lambda a, b: np.arcsin(a), lambda a, b: np.log1p(a) + np.square(b), lambda a, b: np.fmod(b, a),
     lambda a, b: ti.sin(a), lambda a, b: ti.atan2(a, b), lambda a, b: ti.sqrt(a) * ti.exp(-b), lambda a, b: ti.max(a, b),
     lambda a, b: ti.pow(a, b), lambda a, b: ti.hypot(a, b), lambda a, b: ti.rsqrt(a), lambda a, b: ti.erf(a),
+    lambda a, b: divmod(b, a)[1], lambda a, b: a * Fraction(1, 3) + Fraction(1, 2) / b, lambda a, b: np.clip(b * a, 0, 1),
+    lambda a, b: np.where(a > b, a, b), lambda a, b: ti.frexp(3 * b)[0], lambda a, b: ti.math.mix(a, b, 0.3),
     lambda a, b: ti.cast(a, ti.f64), lambda a, b: ti.raw_mod(b, a), lambda a, b: ti.Vector([a, b]).norm(),
     lambda a, b: ti.Vector([a, b]).dot(ti.Vector([b, a])), lambda a, b: ti.Matrix([[a, b], [1, 2]]).inverse()[0, 0],
 ])
@@ -163,6 +166,27 @@ def test_vectors(fields):
         spread([v[1].x, 2.0])
         squares()
     check(program, x, loss)
+
+
+def test_components_as_fields(fields):
+    x, _, loss = fields
+    v = ti.Vector.field(2, ti.f64, shape=2, needs_grad=True, needs_dual=True)
+
+    @ti.kernel
+    def squares(a: ti.f64):
+        for i in v:
+            loss[None] += a * v[i][0] ** 2 * v[i][1]
+
+    def program():
+        left, right = v.get_scalar_field(0), v.get_scalar_field(1)
+        left.fill(x[0])
+        right.from_numpy(np.array([x[1], 2.0], dtype=object))
+        left[1] *= right[0]
+        squares(left[1])
+    check(program, x, loss)
+    with pytest.raises(ti.errors.NotDifferentiable, match="comes from a field"):
+        with ti.ad.Tape(loss):
+            v.get_scalar_field(0).from_numpy(v.get_scalar_field(1).to_numpy())
 
 
 def test_structs(fields):
@@ -266,6 +290,26 @@ def test_constants_by_request(fields):
     np.testing.assert_allclose(x.grad.to_numpy(), 4 * 0.6 * x.to_numpy())
 
 
+def test_sparse_fields(fields):
+    x, _, loss = fields
+    t = ti.field(ti.f64)
+    node = ti.root.pointer(ti.i, 4)
+    node.place(t, t.grad, t.dual)
+
+    @ti.kernel
+    def add(a: ti.f64):
+        for i in t:
+            loss[None] += a * t[i] * t[i]
+
+    def program():
+        t[2] = x[0]
+        t[1] = t[2] * x[1]
+        add(t[1])
+        t.fill(x[2])
+        add(1.0)
+    check(program, x, loss)
+
+
 # -- what cannot be recorded is an error ---------------------------------------------------
 
 
@@ -302,6 +346,15 @@ def test_functions_of_numpy_without_a_known_derivative(fields):
         with pytest.raises(ti.errors.NotDifferentiable, match="comes from an element of a field.*derivative would be lost"):
             with ti.ad.Tape(loss):
                 scaled(of(x[0]) + 1, x, loss)
+
+
+def test_operations_without_a_derivative(fields):
+    x, _, loss = fields
+    for of in (lambda a: (a + 1j).real, lambda a: ti.bit_cast(a, ti.i64)):
+        with pytest.raises(ti.errors.NotDifferentiable, match="element of a field is (an operand beside a complex|taken for its bits)"):
+            with ti.ad.Tape(loss):
+                of(x[0])
+        of(x[0])
 
 
 def test_numbers_that_leave_a_function_with_a_gradient_of_its_own(fields):
@@ -379,6 +432,9 @@ def test_numbers_of_a_tape_of_another_thread(fields):
     lambda x, y, k: k(np.ones(3), math.sin(x[0])),
     lambda x, y, k: y.__setitem__(0, math.exp(x[0])),
     lambda x, y, k: y.fill(math.sqrt(x[1] * x[1] + x[0])),
+    lambda x, y, k: y.from_numpy(np.ones(3) * x[0]),
+    lambda x, y, k: y.from_numpy(ti.Vector([x[0], x[1], x[2]]).to_numpy()),
+    lambda x, y, k: k(np.ones(3) * x[1], 1.0),
 ])
 def test_what_nobody_can_follow(fields, use, mode):
     x, y, loss = fields
@@ -547,3 +603,16 @@ def test_failed_tapes_leave_gradients_alone(fields):
     with ti.ad.Tape(loss):
         scaled(x[0], x, loss)
     assert x.grad[1] == pytest.approx(2 * 0.6 * 1.3)
+
+
+def test_known_launches_take_numbers_of_tapes_that_have_ended(fields, monkeypatch):
+    from costate.lang.launch.kernel import Kernel
+    x, _, loss = fields
+    with ti.ad.Tape(loss):
+        a = x[0]
+        scaled(1.0, x, loss)
+    scaled(2.0, x, loss)
+    monkeypatch.setattr(Kernel, "specialise", None)
+    loss[None] = 0
+    scaled(a, x, loss)
+    assert loss[None] == pytest.approx(0.6 * (x.to_numpy() ** 2).sum())

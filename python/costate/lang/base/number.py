@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from numbers import Rational
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,8 +23,8 @@ class Node(Protocol):
     def made(self, value: float, operands: list[tuple[Any, float]]) -> Any:
         """The number with this value, whose derivative by the number of each node is given."""
 
-    def lost(self, value: float, why: str) -> Any:
-        """The number with this value, whose derivative nobody knows."""
+    def lost(self, why: str) -> Any:
+        """The node of what is computed from the number in a way that nobody knows the derivative of."""
 
 
 class Number(float):
@@ -58,6 +59,12 @@ class Number(float):
     def __pos__(self) -> Number:
         return self
 
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
     def item(self) -> float:
         return float(self)
 
@@ -65,6 +72,9 @@ class Number(float):
         return _of_numpy(getattr(ufunc, method), ufunc.__name__ if method == "__call__" else "", inputs, options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        chosen = _CHOICES.get(function.__name__)
+        if chosen and not options and len(args) == 3 and all(isinstance(x, (int, float, np.generic)) for x in args):
+            return chosen(*args)
         return _of_numpy(function, "", args, options)
 
     @classmethod
@@ -106,7 +116,7 @@ def _marked(x: Any, node: Any) -> Any:
     """An array or number that was computed from a ReadArray."""
     if node is None or not node.alive:
         return np.asarray(x) if isinstance(x, np.ndarray) else x
-    if isinstance(x, np.floating):
+    if isinstance(x, (float, np.floating)):
         return Number(float(x), node)
     if not isinstance(x, np.ndarray):
         return x
@@ -162,22 +172,29 @@ def depending(value: float, *operands: tuple[Any, Callable[[], float]]) -> Any:
     return known[0][0].made(value, known) if known else value
 
 
+def _as_float(x: Number, other: Any) -> Any:
+    """The other operand: beside fractions and the like a number would be a plain float, and complex numbers have no derivatives."""
+    if type(other) is complex and x.alive:
+        x.node.refuse("is an operand beside a complex number")
+    return float(other) if isinstance(other, Rational) and not isinstance(other, int) else other
+
+
 def _binary(name: str, left: Callable[[Any, Any, Any], float], right: Callable[[Any, Any, Any], float]) -> None:
     """An operator, with the derivatives of c = a op b."""
     forward, backward = getattr(float, f"__{name}__"), getattr(float, f"__r{name}__")
 
     def apply(self: Number, other: Any) -> Any:
-        value = forward(self, other)
+        value = forward(self, _as_float(self, other))
         if type(value) is not float:
             return value
-        return depending(value, (self, lambda: _slope(left, float(self), other, value)),
+        return depending(value, (self, lambda: _slope(left, float(self), float(other), value)),
                          (other, lambda: _slope(right, float(self), float(other), value)))
 
     def reflected(self: Number, other: Any) -> Any:
-        value = backward(self, other)
+        value = backward(self, _as_float(self, other))
         if type(value) is not float:
             return value
-        return depending(value, (self, lambda: _slope(right, other, float(self), value)))
+        return depending(value, (self, lambda: _slope(right, float(other), float(self), value)))
     setattr(Number, f"__{name}__", apply)
     setattr(Number, f"__r{name}__", reflected)
 
@@ -275,6 +292,11 @@ PAIRS: dict[str, tuple[Callable[..., float], Callable[..., float]]] = {
     "minimum": (lambda a, b, c: float(a <= b), lambda a, b, c: float(a > b)),
 }
 PAIRS |= {"float_power": PAIRS["power"], "fmax": PAIRS["maximum"], "fmin": PAIRS["minimum"]}
+#: Functions of NumPy that choose one of their arguments.
+_CHOICES: dict[str, Callable[..., Any]] = {
+    "clip": lambda x, lo, hi: min(max(x, lo), hi),
+    "where": lambda condition, a, b: a if condition else b,
+}
 #: Functions of NumPy with a derivative of 0.
 _STEPS = {"floor", "ceil", "rint", "trunc", "sign", "floor_divide"}
 
@@ -307,7 +329,13 @@ def _of_numpy(function: Any, name: str, inputs: Any, options: Any) -> Any:
             return of_one(name, inputs[0], float(result))
         if name in PAIRS and len(inputs) == 2:
             return of_two(name, inputs[0], inputs[1], float(result))
-    return known[0].node.lost(result, f"`numpy.{function.__name__}` has computed")
+    return _marked(result, known[0].node.lost(f"`numpy.{function.__name__}` has taken"))
+
+
+def array_of(numbers: list[Any], array: np.ndarray[Any, Any]) -> Any:
+    """An array of numbers, of which derivatives know no more where they come from."""
+    known = _numbers_in(numbers)
+    return _marked(array, known[0].node.lost("is in a NumPy array")) if known else array
 
 
 def read_array(array: np.ndarray[Any, Any], node: Any) -> Any:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from costate.errors import QuadrantsIndexError
-from costate.lang.base.state import records
+from costate.lang.base.number import refuse_array
+from costate.lang.base.state import numbers, records
 
 if TYPE_CHECKING:
     from costate.lang.data.storage import Storage
@@ -46,16 +48,17 @@ class Component:
 
     def from_numpy(self, array: Any) -> None:
         """Takes the elements of a NumPy array of the same shape."""
+        refuse_array(array, "elements")
         array = np.asarray(array)
         if array.shape != self.shape:
             raise ValueError(f"a component of {self.field.describe()} has shape {self.shape}, the array {array.shape}")
-        if records():   # the other components stay what they are
+        if records() or numbers() is not None:   # the other components stay what they are
             for key in np.ndindex(*self.shape):
-                self[key] = array[key].item()
+                self[key] = array.item(*key)
             return
         whole = self.field.to_numpy().reshape(*self.shape, *self.field.element_shape)
         whole[(..., *self.index)] = array
         self.field.from_numpy(whole)
 
     def fill(self, value: Any) -> None:
-        self.from_numpy(np.full(self.shape, value))
+        self.from_numpy(np.array([value] * math.prod(self.shape), object).reshape(self.shape))

@@ -128,10 +128,8 @@ class ScalarParameter:
             dtypes.value_range(dtype)
 
     def bind(self, value: Any, values: Values) -> None:
-        if isinstance(value, _core.Array):   # one that stands for the number, or for all of a vector
-            values.items.append(value)
-            values.has_cells = True
-            values.key.append(("cell", len(values.items)))
+        if _stands_for(value, self.dtype, ()):
+            _bind_array(value, values)
             return
         number = scalars.plain(value)
         if isinstance(number, float) and not self.dtype.is_float:
@@ -147,9 +145,8 @@ class ScalarParameter:
         """An array in the place of the last item, if derivatives pass through it."""
         cell = values.numbers.cell(given, values.items[-1], self)
         if cell is not None:
-            values.items[-1] = cell
-            values.has_cells = True
-            values.key.append(("cell", len(values.items)))
+            values.items.pop()
+            _bind_array(cell, values)
 
     def trace(self, builder: Builder, value: Any, path: Path) -> Bound:
         position = path.next()
@@ -163,6 +160,18 @@ class ScalarParameter:
             wide = builder.pure(_core.Op.cast, dtypes.i64, handle)
             return Bound(Expr(handle, self.dtype, wide, 1))
         return Bound(Expr(handle, self.dtype))
+
+
+def _stands_for(value: Any, dtype: DataType, shape: tuple[int, ...]) -> bool:
+    """Whether an array stands for a number, or for all of a vector or matrix."""
+    return isinstance(value, _core.Array) and dtype.is_float and value.dtype == dtype.core and tuple(value.shape) == shape
+
+
+def _bind_array(value: _core.Array, values: Values) -> None:
+    """One that stands for an argument."""
+    values.items.append(value)
+    values.has_cells = True
+    values.key.append(("cell", len(values.items)))
 
 
 def _numbers_of(value: Any, entries: list[Any], values: Values) -> list[Any]:
@@ -186,8 +195,8 @@ class VectorParameter:
         self.name, self.kind = name, kind
 
     def bind(self, value: Any, values: Values) -> None:
-        if isinstance(value, _core.Array):
-            ScalarParameter(self.name, dtypes.of_core(value.dtype)).bind(value, values)
+        if _stands_for(value, self.kind.dtype or dtypes.defaults.fp, self.kind.shape):
+            _bind_array(value, values)
             return
         entries = scalars.leaves(value)
         if len(entries) != self.kind.count or isinstance(value, (Storage, StructField)):

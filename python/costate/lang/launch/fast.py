@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from costate.errors import Error
 from costate.lang.base import runtime
 from costate.lang.base.explain import in_python
+from costate.lang.base.number import Number
 from costate.lang.base.remembered import Remembered
 from costate.lang.base.threads import get_ident
 from costate.lang.data import snode, storage
@@ -82,6 +83,8 @@ class Table:
         for position, slots in entry.scalars:
             value = args[position]
             parameter, python_type = self.by_position[position]
+            if type(value) is Number and not value.alive:
+                value = float(value)
             if type(value) is not python_type or not parameter.lo <= value <= parameter.hi:
                 return None
             for slot in slots:

@@ -13,7 +13,7 @@ from costate import _core
 from costate.errors import QuadrantsTypeError
 from costate.lang.base import dtypes, scalars
 from costate.lang.base.dtypes import i32, i64, u1
-from costate.lang.base.number import Number, of_one, of_two, plain
+from costate.lang.base.number import Number, of_one, of_two, plain, refuse_constant
 from costate.lang.values.builder import current, require
 from costate.lang.values.expr import Expr, dtype_of, handle_of, is_number
 
@@ -399,6 +399,7 @@ def typed(a: Any, dtype: DataType) -> Any:
 def bit_cast(a: Any, dtype: DataType) -> Any:
     dtype = dtypes.cook(dtype)
     if is_number(a):
+        refuse_constant(a, "is taken for its bits")
         return np.array([a], dtype_of(a).np).view(dtype.np)[0].item()
     if dtype.bits != a.dtype.bits:
         raise QuadrantsTypeError(f"bit_cast from {a.dtype} to {dtype}: they have not the same "

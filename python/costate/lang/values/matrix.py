@@ -11,6 +11,7 @@ import numpy as np
 from costate.errors import QuadrantsIndexError, QuadrantsTypeError
 from costate.lang.base import dtypes
 from costate.lang.base.hooks import Hook
+from costate.lang.base.number import array_of
 from costate.lang.values import arith, linalg
 from costate.lang.values.describe import describe
 from costate.lang.values.expr import Expr, dtype_of, is_number, is_scalar, value_of
@@ -226,11 +227,11 @@ class Matrix:
         """Nested lists of the entries."""
         return list(self.entries) if self.ndim == 1 else self.table()
 
-    def to_numpy(self, keep_dims: bool = False) -> np.ndarray[Any, Any]:
-        return np.array(self.to_list())
+    def to_numpy(self, keep_dims: bool = False) -> Any:
+        return self.__array__()
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        return np.array(self.to_list(), dtype=dtype)
+        return array_of(self.entries, np.array(self.to_list(), dtype=dtype))
 
     # -- operations -------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from costate import _core
 from costate.lang.base import dtypes
-from costate.lang.base.number import Number, of_two
+from costate.lang.base.number import Number, depending, of_two
 from costate.lang.values import arith
 from costate.lang.values.elementwise import elementwise
 from costate.lang.values.expr import is_number
@@ -246,7 +246,8 @@ def zero(x: Any) -> Any:
 def frexp(x: Any) -> tuple[Any, ...]:
     """(mantissa, exponent) with x == mantissa * 2 ** exponent and 0.5 <= abs(mantissa) < 1."""
     if is_number(x):
-        return math.frexp(x)
+        mantissa, exponent = math.frexp(x)
+        return depending(mantissa, (x, lambda: math.ldexp(1.0, -exponent))), exponent
     fixed = stop_gradient(x)
     none = arith.eq(fixed, 0)
     size = arith.select(none, 1.0, abs(fixed))
