@@ -234,3 +234,27 @@ def test_numbers_of_the_host_in_tensors_are_refused():
         with ti.ad.Tape(loss):
             torch.ones(3) * x[0]
     assert (torch.ones(3) * x[0]).tolist() == [0, 0, 0]
+
+
+def test_tensors_that_kernels_have_written_as_numbers():
+    x, loss = ti.field(ti.f32, 3, needs_grad=True), ti.field(ti.f32, (), needs_grad=True)
+
+    @ti.kernel
+    def write(t: ti.types.ndarray()):
+        for i in range(1):
+            t[0] = x[0] * x[1]
+
+    @ti.kernel
+    def k(a: ti.f32):
+        for i in x:
+            loss[None] += a * x[i]
+    x.fill(2)
+    t = torch.zeros(1, requires_grad=True)
+    with ti.ad.Tape(loss):
+        write(t)
+        k(t)
+    assert x.grad.to_numpy().tolist() == [4 + 12, 4 + 12, 4]
+    for use in (lambda: k(t[0]), lambda: k.grad(t * 2)):
+        with pytest.raises(ti.errors.BadArgument, match="passed as a number is the result of other operations"):
+            with ti.ad.Tape(loss):
+                use()

@@ -17,8 +17,9 @@ from costate import _core
 from costate.errors import BadArgument, MissingGradient, NotDifferentiable
 from costate.lang.base import dtypes
 from costate.lang.base.number import Number, is_alive, is_short, not_differentiable, of_math
+from costate.lang.base.state import state
 from costate.lang.data import storage
-from costate.lang.launch.scalar_slopes import TensorElement, cell_of
+from costate.lang.launch.scalar_slopes import cell_of, require_leaf
 
 if TYPE_CHECKING:
     from costate.ad.tape import Tape
@@ -58,9 +59,15 @@ def _product(a: float, b: float) -> float:
 class Node:
     """A number, and what it was computed from: [(node, derivative)]. It is made after these."""
 
-    __slots__ = ("numbers", "order", "operands", "adjoint", "waits", "value", "now", "what")
+    __slots__ = ("numbers", "order", "operands", "adjoint", "waits", "value", "now", "what", "active", "plain")
 
-    def __init__(self, numbers: TapeNumbers, value: float, operands: list[tuple[Node, float]], what: str) -> None:
+    def __init__(self, numbers: TapeNumbers, value: float, operands: list[tuple[Node, float]], what: str,
+                 plain: tuple[_core.Array, ...] = ()) -> None:
+        self.active = not plain      # whether it comes from an array with a gradient
+        self.plain = plain           # arrays without one that it comes from
+        for node, _ in operands:
+            self.active |= node.active
+            self.plain += tuple(one for one in node.plain if all(one is not other for other in self.plain))
         self.numbers, self.value, self.operands, self.what = numbers, value, operands, what
         self.order = numbers.count()
         numbers.of_math.nodes.append((value, what))
@@ -163,7 +170,7 @@ class TapeNumbers:
         self.made = 0
         self.of_math = OfMath()
         self.waiting: list[tuple[int, Node]] = []
-        self.tensors: list[tuple[Node, TensorElement]] = []
+        self.required: set[tuple[int, int]] = set()       # arrays without a gradient that were read, and their versions
         self.constants: dict[int, tuple[Any, str]] = {}   # arrays without a gradient that hold such numbers
 
     @property
@@ -191,7 +198,7 @@ class TapeNumbers:
     def read(self, array: _core.Array, index: tuple[int, ...], values: list[float], what: str) -> list[Any]:
         """The numbers that stand in an array, at an index of its outermost dimensions."""
         if not array.has_grad:
-            return values
+            return self._read_plain(array, values, what)
         nodes = [Node(self, value, [], what) for value in values]
 
         def gradient() -> None:
@@ -210,9 +217,19 @@ class TapeNumbers:
 
     def tensor(self, tensor: Any, values: list[float]) -> list[Any]:
         """The numbers of a tensor of PyTorch that requires a gradient."""
-        nodes = [Node(self, value, [], "a tensor of PyTorch") for value in values]
-        self.tensors.extend((node, TensorElement(tensor, k)) for k, node in enumerate(nodes))
-        return [Number(value, node) for value, node in zip(values, nodes)]
+        require_leaf(tensor)
+        from costate.interop.tensors import array_for
+        array = array_for(tensor)
+        state.tape.meet(tensor)
+        return self.read(array, (), values, "a tensor of PyTorch")
+
+    def _read_plain(self, array: _core.Array, values: list[float], what: str) -> list[Any]:
+        """Of an array without a gradient: constants, unless launches have written what has one there."""
+        tape = self._tape()
+        met = tape and tape.arrays.get(id(array))
+        if not met or met[1] == array.version:
+            return values
+        return [Number(value, Node(self, value, [], what, (array,))) for value in values]
 
     # -- to kernels ------------------------------------------------------------------
 
@@ -238,7 +255,15 @@ class TapeNumbers:
                               "`float(...)` of it")
         if isinstance(node, Lost):
             node.refuse("")
-        return node
+        for array in node.plain:
+            self._require_constants(array, node.what)
+        return node if node.active else None
+
+    def _require_constants(self, array: _core.Array, what: str) -> None:
+        """An array without a gradient was read: `backward` tells whether it held what has one."""
+        if (id(array), array.version) not in self.required:
+            self.required.add((id(array), array.version))
+            _record(f"read of {what}", _nothing, reads=[array])
 
     # -- to arrays -------------------------------------------------------------------
 
@@ -276,15 +301,9 @@ class TapeNumbers:
                                       "through and has no gradient; make it with `needs_grad=True`, or write `float(...)` of the "
                                       "number")
 
-    def reach_tensors(self) -> None:
-        """After all is reversed."""
-        self.pass_on()
-        for node, element in self.tensors:
-            element.add(node.adjoint)
-
     def end(self) -> None:
         """Numbers may live longer."""
-        for one in (self.waiting, self.tensors, self.constants, self.of_math.nodes, self.of_math.known,
+        for one in (self.waiting, self.required, self.constants, self.of_math.nodes, self.of_math.known,
                     self.of_math.passed):
             one.clear()
 

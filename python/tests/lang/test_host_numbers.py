@@ -396,6 +396,41 @@ def test_arrays_without_a_gradient(fields):
                 total(plain, loss)
 
 
+@pytest.mark.parametrize("mode", ["reverse", "forward"])
+def test_what_kernels_leave_in_arrays_without_a_gradient(fields, mode):
+    x, y, loss = fields
+    plain, clock = ti.field(ti.f64, 2, name="plain"), ti.field(ti.f64, ())
+
+    @ti.kernel
+    def store():
+        for i in range(2):
+            plain[i] = x[i] * x[i]
+
+    @ti.kernel
+    def tick():
+        for i in range(1):
+            clock[None] += 0.25
+
+    def tape():
+        return ti.ad.Tape(loss) if mode == "reverse" else ti.ad.FwdMode(loss=loss, param=x, seed=[1, 0, 0])
+    for use in (lambda: scaled(plain[0] * 2, x, loss), lambda: y.__setitem__(0, plain[1]) or total(y, loss)):
+        with pytest.raises(ti.errors.MissingGradient, match="plain"):
+            with tape():
+                store()
+                use()
+    if mode == "reverse":
+        with tape():
+            tick()
+            tick()
+            scaled(clock[None] + x[0] * clock[None], x, loss)      # 0.5 (1 + x0)
+            scaled(clock[None], x, loss)
+        np.testing.assert_allclose(x.grad.to_numpy(), 2 * (1 + 0.3) * x.to_numpy() + [0.5 * (x.to_numpy() ** 2).sum(), 0, 0])
+        with tape():
+            store()
+            total(x, loss)
+            assert plain[0] == pytest.approx(0.36)     # for a log
+
+
 def test_numbers_of_a_tape_of_another_thread(fields):
     import threading
     x, _, loss = fields

@@ -35,6 +35,13 @@ class TensorElement:
             self.tensor._grad.view(-1)[self.position] += adjoint
 
 
+def require_leaf(tensor: Any) -> None:
+    """One that is passed as a number, whose gradient somebody is to see."""
+    if not tensor.is_leaf:
+        raise BadArgument(f"a tensor of shape {tuple(tensor.shape)} that is passed as a number is the result of other operations and "
+                          "requires a gradient, which a launch would lose; use `torch_function`, or pass `x.item()` or `x.tolist()`")
+
+
 def cell_of(value: float, dtype: DataType, grad: bool = False, dual: bool = False) -> _core.Array:
     """An array of rank 0 that holds a number."""
     array = _core.Array(runtime.device(), dtype.core, [], grad=grad, dual=dual)
@@ -51,6 +58,7 @@ class Adjoints:
         self.tensors: list[tuple[_core.Array, TensorElement]] = []
 
     def tensor(self, tensor: Any, values: list[float]) -> list[Any]:
+        require_leaf(tensor)
         return [Number(value, TensorElement(tensor, k)) for k, value in enumerate(values)]
 
     def cell(self, given: Any, value: float, parameter: ScalarParameter) -> Any:
