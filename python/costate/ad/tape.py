@@ -112,12 +112,14 @@ class Tape:
     launch, or what stands between two calls of `step`; `for t in tape.steps(n):` tells how many there
     are. They are kept in memory of the host with `on_host`, in files of a `folder` if one is given.
     `progress`: shows how much is reversed (without: if it takes long, on a terminal), or a function of
-    the number of steps that are reversed and of all.
+    the number of steps that are reversed and of all. `all_or_nothing`: a pass backwards that fails
+    leaves gradients as they were, however much memory their copies take.
     """
 
     def __init__(self, loss: Any = None, clear_gradients: bool = True, validation: bool = False,
-                 grad_check: Any = None, *, snapshots: Any = None, budget: Any = None, on_host: bool = False,
-                 folder: Any = None, progress: Any = None) -> None:
+                 grad_check: Any = None, *, snapshots: int | None = None, budget: int | str | None = None, on_host: bool = False,
+                 folder: str | os.PathLike[str] | None = None,
+                 progress: bool | Callable[[int, int], object] | None = None, all_or_nothing: bool = False) -> None:
         self.loss = check_loss(loss)
         self.clear_gradients = clear_gradients
         self.validation = validation
@@ -127,10 +129,10 @@ class Tape:
         self.entered = self.left = False
         self.gradient_evaluated = False
         self.core = _core.Tape(**options_of(snapshots, budget, on_host, folder))
-        self.progress = progress
+        self.progress, self.all_or_nothing = progress, all_or_nothing
         self.numbers = TapeNumbers(self)
         self.hidden_numbers = HiddenNumbers(self.numbers)
-        self.last_report: Any = None
+        self.last_report: _core.TapeReport | None = None
         self.found: set[Any] = set()      # the kernels that were launched
         self.again: dict[Any, Any] = {}         # entries of `fast` that were recorded, and the last claim before that
         self.hidden_again: dict[Any, Any] = {}  # and those that functions with a gradient of their own have launched
@@ -226,13 +228,25 @@ class Tape:
         """What follows, up to the next call, is one step."""
         self.core.step()
 
-    def steps(self, count: Any) -> Any:
+    def steps(self, count: int) -> _core.TapeSteps:
         """The numbers of so many steps that follow; each one begins a step."""
         return self.core.steps(count)
 
     range = steps
 
-    def report(self) -> Any:
+    def never_copy(self, x: Storage) -> None:
+        """Keeps no copies of an array: where a gradient needs a value of it that is overwritten, that is CannotReplay. Not with
+        `snapshots` or a `budget`."""
+        self.core.never_copy(x.core())
+
+    def __len__(self) -> int:
+        """The number of launches and host writes that are recorded."""
+        return len(self.core)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def report(self) -> _core.TapeReport:
         """What is kept, and what will run again: of the plan if nothing has run yet, and after the end as it was then."""
         return self.last_report or self.core.report()
 
@@ -416,7 +430,7 @@ class Tape:
         storage.flush()
         loss = None if self.loss is None else self._loss_array()
         with shown(self.progress) as told:
-            self.core.backward(loss, clear_written=self.clear_gradients, **told)
+            self.core.backward(loss, clear_written=self.clear_gradients, all_or_nothing=self.all_or_nothing, **told)
 
     def _loss_array(self) -> Any:
         if isinstance(self.loss, Storage):
