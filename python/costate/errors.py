@@ -41,8 +41,8 @@ class QuadrantsIndexError(CompilationError, IndexError):
     """An index that does not fit its field or matrix."""
 
 
-class HostIndexError(QuadrantsIndexError, AssertionError):
-    """An index outside of an array, on the host: in Quadrants' debug mode a failed assertion."""
+class KnownIndexError(QuadrantsIndexError, AssertionError):
+    """An index outside of an array, on the host or known when a kernel is compiled: in debug mode of Quadrants a failed assertion."""
 
 
 class QuadrantsTypeError(CompilationError, TypeError):
@@ -50,7 +50,17 @@ class QuadrantsTypeError(CompilationError, TypeError):
 
 
 class ArgumentCountError(QuadrantsSyntaxError, QuadrantsTypeError):
-    """A kernel is called with too few or too many arguments."""
+    """A kernel or func is called with too few or too many arguments."""
+
+    @classmethod
+    def of(cls, name: str, error: TypeError) -> ArgumentCountError:
+        """What Python says of a call, as Quadrants says it too."""
+        text = str(error)
+        for found, said in (("missing a required", "Missing argument"), ("too many", "Too many arguments"),
+                            ("an unexpected", "Unexpected argument")):
+            if found in text:
+                return cls(f"{said}: `{name}()`: {text}")
+        return cls(f"`{name}()`: {text}")
 
 
 class QuadrantsRuntimeError(Error, RuntimeError):

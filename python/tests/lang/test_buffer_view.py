@@ -122,8 +122,22 @@ def test_names_of_a_few_lines():
 
 
 @pytest.mark.parametrize("name", ["Stream", "create_event", "graph_parallel", "checkpoint", "clock_counter", "tools.write_vtk",
-                                  "global_thread_idx", "dump_compile_config", "types.ref", "graph.parallel"])
+                                  "global_thread_idx", "dump_compile_config", "types.argpack", "graph.parallel"])
 def test_absent_names_say_what_to_do(name):
     module, _, last = name.rpartition(".")
     with pytest.raises(AttributeError, match=f"has no attribute `{last}`: .+"):
         getattr(getattr(ti, module) if module else ti, last)
+
+
+@pytest.mark.parametrize("arch", [ti.cpu, ti.python])
+def test_elements_in_plain_python(arch):
+    ti.init(arch=arch)
+    x = ti.ndarray(ti.i32, 8)
+
+    @ti.kernel
+    def k(view: ti.BufferView):
+        for i in range(view.shape[0]):
+            view[i] = i + 1
+
+    k(x[2:5])
+    assert x.to_numpy().tolist() == [0, 0, 1, 2, 3, 0, 0, 0]

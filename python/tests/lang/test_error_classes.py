@@ -78,3 +78,27 @@ def test_an_order_that_does_not_fit():
     for kind in (ti.QuadrantsCompilationError, ti.QuadrantsRuntimeError):
         with pytest.raises(kind, match="each of the axes"):
             ti.field(ti.i32, shape=(2, 3), order="ijk")
+
+
+def test_indices_that_are_known_when_a_kernel_is_compiled():
+    x = ti.field(ti.i32, (8, 16))
+
+    @ti.kernel
+    def k():
+        x[3, 16] = 1
+
+    for kind in (IndexError, AssertionError, ti.QuadrantsCompilationError):
+        with pytest.raises(kind, match="index 16 is out of range"):
+            k()
+
+
+@pytest.mark.parametrize("call, text", [(lambda k: k(1), "Missing argument"), (lambda k: k(1, 2, 3), "Too many arguments"),
+                                        (lambda k: k(1, 2, c=3), "Unexpected argument")])
+def test_what_is_wrong_with_the_arguments_of_a_kernel(call, text):
+    @ti.kernel
+    def k(a: ti.i32, b: ti.i32):
+        pass
+
+    for kind in (ti.QuadrantsSyntaxError, TypeError):
+        with pytest.raises(kind, match=text):
+            call(k)

@@ -305,3 +305,15 @@ def test_gradients_come_before_the_first_use():
     ti.root.lazy_grad()
     with pytest.raises(RuntimeError, match="needs_grad"), ti.ad.Tape(loss):
         pass
+
+
+def test_indices_of_fields_with_a_shape_are_rescaled():
+    fine, coarse = ti.field(ti.i32, shape=(16, 8)), ti.field(ti.i32, shape=(4, 8))
+
+    @ti.kernel
+    def k() -> ti.types.vector(4, ti.i32):
+        a = ti.rescale_index(fine, coarse, ti.Vector([9, 5]))
+        b = ti.rescale_index(coarse, fine, ti.Vector([2, 5]))
+        return ti.Vector([a[0], a[1], b[0], b[1]])
+
+    assert list(k()) == [2, 5, 8, 5]

@@ -115,8 +115,17 @@ def _fill(module: Any, source: Any, names: Any) -> None:
             setattr(module, name, getattr(source, name))
 
 
+def _at_large(name: str) -> Any:
+    """A name of the package, for those who look for it in one of its modules."""
+    package = sys.modules["costate"]
+    if name in vars(package) and not isinstance(vars(package)[name], types.ModuleType):
+        return vars(package)[name]
+    raise AttributeError(f"a module of `costate` has no attribute `{name}`")
+
+
 def _make(name: str, parts: Any) -> Any:
     module = types.ModuleType(f"costate.{name}", "Names of modules of `costate`, where Taichi has them.")
+    vars(module)["__getattr__"] = _at_large
     for source, names in parts:
         _fill(module, source, names)
     sys.modules[module.__name__] = module

@@ -5,6 +5,8 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+from costate.errors import KnownIndexError
+from costate.lang.base import runtime
 from costate.lang.data.annotations import NdarrayType
 from costate.lang.data.storage import Storage
 
@@ -59,9 +61,21 @@ class BufferView:
         _check("a `subview` is", operator.index(offset), operator.index(size), self.size)
         return BufferView(self.arr, self.offset + offset, size)
 
-    def __getitem__(self, key: Any) -> BufferView | None:
-        if not isinstance(key, slice):
+    def _at_index(self, key: Any) -> int:
+        config = runtime.current_config()
+        if config is None or config.arch != runtime.python:   # which runs kernels on the host
             raise TypeError("a `BufferView` has elements in kernels; on the host, `view[a:b]` is a part of it")
+        index = operator.index(key)
+        if not 0 <= index < self.size:
+            raise KnownIndexError(f"index {index} is out of range of a view of {self.size} elements")
+        return int(self.offset + index)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.arr[self._at_index(key)] = value
+
+    def __getitem__(self, key: Any) -> Any:
+        if not isinstance(key, slice):
+            return self.arr[self._at_index(key)]
         start, stop, step = key.indices(self.size)
         if step != 1:
             raise ValueError("a part of a `BufferView` has step 1")

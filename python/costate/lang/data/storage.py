@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from costate import _core
-from costate.errors import (CannotCapture, HostIndexError, MissingGradient, NotDifferentiable,
+from costate.errors import (CannotCapture, KnownIndexError, MissingGradient, NotDifferentiable,
                             QuadrantsIndexError, QuadrantsRuntimeError, QuadrantsSyntaxError)
 from costate.lang.base import dtypes, runtime, scalars, threads
 from costate.lang.base import state as surroundings
@@ -353,7 +353,7 @@ class Storage(SharedMemory):
             return tuple(given)
         for k, lo, extent in zip(given, self.offset, self.shape):
             if not isinstance(k, (slice, float)) and k is not None and not lo <= k < lo + extent:
-                raise HostIndexError(f"index {k} is out of range of {self.describe()} of shape {self.shape}, whose indices "
+                raise KnownIndexError(f"index {k} is out of range of {self.describe()} of shape {self.shape}, whose indices "
                                           f"begin at {self.offset}")
         return tuple(k if isinstance(k, (slice, float)) or k is None else k - lo for k, lo in zip(given, self.offset))
 
@@ -380,7 +380,7 @@ class Storage(SharedMemory):
                 raise QuadrantsIndexError(f"{k!r} is not an index of {self.describe()}; slices "
                                           "are those of `to_numpy()`")
             if not -extent <= k < extent:
-                raise HostIndexError(f"index {k} is out of range of {self.describe()} of "
+                raise KnownIndexError(f"index {k} is out of range of {self.describe()} of "
                                           f"shape {self.shape}")
         return tuple(int(k) for k in key)
 

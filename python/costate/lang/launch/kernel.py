@@ -175,7 +175,7 @@ class Kernel(OfTheHost):
             try:
                 bound = self.signature.bind(*args, **options)
             except TypeError as error:
-                raise ArgumentCountError(f"`{self.__name__}()`: {error}") from None
+                raise ArgumentCountError.of(self.__name__, error) from None
             bound.apply_defaults()
             args = tuple(bound.arguments.values())
         return args

@@ -6,7 +6,7 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from costate import _core
-from costate.errors import MissingGradient, QuadrantsIndexError, QuadrantsTypeError
+from costate.errors import KnownIndexError, MissingGradient, QuadrantsIndexError, QuadrantsTypeError
 from costate.lang.base import dtypes, runtime
 from costate.lang.base.dtypes import i64
 from costate.lang.base.hooks import Hook
@@ -305,7 +305,7 @@ class TracedArray:
             if isinstance(k, Expr) and (known := b.from_start.get((id(k.wide), low))):
                 return known
             if is_number(number) and not low <= number < low + extent:
-                raise QuadrantsIndexError(f"index {number} is out of range of {self._text()}, whose indices begin at "
+                raise KnownIndexError(f"index {number} is out of range of {self._text()}, whose indices begin at "
                                           f"{self.offset}")
             return index_handle(arith.sub(k, low) if low else k)
         return index_handle(known_index(k, extent, self._text))

@@ -167,7 +167,7 @@ class Func:
         try:
             bound = inspect.signature(self.function).bind(*args, **options)
         except TypeError as error:
-            raise ArgumentCountError(f"`{self.__name__}()`: {error}") from None
+            raise ArgumentCountError.of(self.__name__, error) from None
         bound.apply_defaults()
         return bound.arguments
 

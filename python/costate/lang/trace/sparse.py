@@ -317,7 +317,7 @@ def _each(b: Builder, extents: dict[Any, Any], known: dict[Any, Any], body: Call
 
 def rescale_index(a: Any, b: Any, indices: Any) -> Matrix:
     """The index in b of what has an index in a; fields or nodes."""
-    given, a, wanted, b = a, node_of(a), b, node_of(b)
+    given, a, wanted, b = a, _node_or_shape(a), b, _node_or_shape(b)
     first, start = _offsets(given, a), _offsets(wanted, b)
     result, axes = [], sorted(b.extents)
     for axis, value in zip(sorted(a.extents), flat_indices(indices)):
@@ -327,6 +327,13 @@ def rescale_index(a: Any, b: Any, indices: Any) -> Matrix:
             value = arith.floordiv(value, n // m) if n >= m else arith.mul(value, m // n)
             result.append(arith.add(value, start[axis]) if start[axis] else value)
     return Matrix(result)
+
+
+def _node_or_shape(x: Any) -> Any:
+    """The node of a field; of one that was made with a shape, one with its extents."""
+    x = x.host if isinstance(x, TracedArray) else x.first() if isinstance(x, StructField) else x
+    is_placed = hasattr(x, "children") or getattr(x, "_node", None) is not None
+    return node_of(x) if is_placed or not hasattr(x, "shape") else SNode(None, dict(enumerate(x.shape)))
 
 
 def _offsets(x: Any, node: SNode) -> dict[Any, Any]:

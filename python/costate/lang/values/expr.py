@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from costate import _core
-from costate.errors import QuadrantsIndexError, QuadrantsTypeError
+from costate.errors import KnownIndexError, QuadrantsTypeError
 from costate.lang.base import dtypes
 from costate.lang.base.number import refuse_constant
 from costate.lang.values.builder import require
@@ -134,7 +134,7 @@ def known_index(k: Any, extent: Any, text: Any) -> Any:
     if number is None or not extent or isinstance(number, (float, np.floating)):
         return k
     if not -extent <= number < extent:
-        raise QuadrantsIndexError(f"index {number} is out of range of {text()}")
+        raise KnownIndexError(f"index {number} is out of range of {text()}")
     return int(number) % extent
 
 
