@@ -273,6 +273,18 @@ bool knowNeeds(ArrayRef<runtime::gpu::DeviceFunction> functions,
          llvm::all_of(functions, isKnown);
 }
 
+void nameVariants(runtime::gpu::DeviceFunction &function, bool drains,
+                  Backend backend) {
+  const std::string &symbol = function.symbol;
+  bool hasVariants = !isForHost(backend);
+  bool hasDrain = drains || (function.tiles && backend == Backend::Vulkan);
+  function.sharedSymbol =
+      symbol + (function.tiles && hasVariants ? ".shared" : "");
+  function.drainSymbol = symbol + (hasDrain && hasVariants ? ".drain" : "");
+  if (function.sorts)
+    function.sortSymbol = symbol + (hasVariants ? ".sort" : "");
+}
+
 /// What the attributes of `module` say of its device functions.
 std::shared_ptr<runtime::gpu::DeviceCode>
 describeDevice(ModuleOp module, StringRef name, Backend backend) {
@@ -317,16 +329,7 @@ describeDevice(ModuleOp module, StringRef name, Backend backend) {
     runtime::gpu::DeviceFunction &function = code->functions.back();
     if (auto costs = of.getAs<DenseI64ArrayAttr>("sort_costs"); !costs.empty())
       function.sortCosts = {costs[0], costs[1], costs[2]};
-    function.drainSymbol = function.sharedSymbol = function.symbol;
-    if (function.sorts)
-      function.sortSymbol =
-          function.symbol + (isForHost(backend) ? "" : ".sort");
-    if (function.tiles && !isForHost(backend))
-      function.sharedSymbol += ".shared";
-    bool hasDrain =
-        flag("drains") || (function.tiles && backend == Backend::Vulkan);
-    if (hasDrain && !isForHost(backend))
-      function.drainSymbol += ".drain";
+    nameVariants(function, flag("drains"), backend);
     code->pushes |= !function.measure.empty();
   }
   code->knowsNeeds = knowNeeds(code->functions, module);

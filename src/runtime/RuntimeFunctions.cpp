@@ -12,6 +12,7 @@ template <class R, class... A> static void *addressOf(R (*function)(A...)) {
 
 #define FUNCTION(name)                                                         \
   RuntimeFunction { #name, addressOf(name) }
+#define FUNCTIONS(name) FUNCTION(name##_f32), FUNCTION(name##_f64)
 
 static const RuntimeFunction functions[] = {
     FUNCTION(costate_range),
@@ -19,8 +20,7 @@ static const RuntimeFunction functions[] = {
     FUNCTION(costate_copy),
     FUNCTION(costate_tape_grow),
     FUNCTION(costate_dry_run),
-    FUNCTION(costate_add_later_f32),
-    FUNCTION(costate_add_later_f64),
+    FUNCTIONS(costate_add_later),
     FUNCTION(costate_add_later_f16),
     FUNCTION(costate_index_error),
     FUNCTION(costate_step_zero),
@@ -34,8 +34,7 @@ static const RuntimeFunction functions[] = {
     FUNCTION(costate_use),
     FUNCTION(costate_not_finite),
     FUNCTION(costate_element_not_finite),
-    FUNCTION(costate_check_sum_f32),
-    FUNCTION(costate_check_sum_f64),
+    FUNCTIONS(costate_check_sum),
     FUNCTION(costate_check_sum_f16),
     FUNCTION(costate_device_run),
     FUNCTION(costate_device_read),
@@ -47,10 +46,8 @@ static const RuntimeFunction functions[] = {
     FUNCTION(costate_device_element_not_finite),
     FUNCTION(costate_device_sum_not_finite),
     FUNCTION(costate_device_warp_max),
-    FUNCTION(costate_device_add_common_f32),
-    FUNCTION(costate_device_add_common_f64),
-    FUNCTION(costate_device_add_in_block_f32),
-    FUNCTION(costate_device_add_in_block_f64),
+    FUNCTIONS(costate_device_add_common),
+    FUNCTIONS(costate_device_add_in_block),
     FUNCTION(costate_device_begin_in_block),
     FUNCTION(costate_device_end_in_block),
     FUNCTION(costate_device_warp_max_at),

@@ -11,6 +11,7 @@
 // CHECK:         %[[ROW:.*]] = costate.load %arg2[
 // CHECK:         costate.load %arg6[%[[ROW]]]
 // CHECK-NOT:     costate.compare_exchange
+// CHECK:         costate.return
 // JVP-LABEL:   costate.kernel @scatter.jvp
 // JVP:           costate.compare_exchange
 // WATCH-LABEL: costate.kernel @scatter

@@ -25,7 +25,7 @@ _warned: set[str] = set()
 def qd_init_same_arch(**options: Any) -> None:
     """`init` for the device that is in use."""
     config = runtime.current_config()
-    runtime.init(arch=config and config.arch, **options)
+    runtime.init(arch=config.arch if config else None, **options)
 
 
 def dedent(indent_size: int, v: str) -> str:
