@@ -356,6 +356,9 @@ class HiddenNumbers:
     def stored(self, array: _core.Array, index: tuple[int, ...], given: list[Any], what: str) -> None:
         """The gradient of the function is all that counts."""
 
+    def check_plain(self, given: list[Any]) -> None:
+        """The same."""
+
 
 class Tangent:
     """A number in `FwdMode`."""

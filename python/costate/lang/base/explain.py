@@ -18,6 +18,7 @@ WORDS = [
     (r"with KernelOptions::debug", "with `init(debug=True)`"),
     (r"KernelOptions", "`init(debug=True)`"),
     (r"`gradient` of custom launch", "the gradient of function"), (r"custom launch `", "function `"),
+    (r"array 1 of `reads` of function `read of (.*?)` \(", r"\1 ("),
     (r"which the launch itself does not use", "which the function itself does not use"),
     (r"use from_host or fill, or take the pointer outside of the recording",
      "use `x[i] = v`, `fill` or `from_numpy`, or take it outside of the `with`"),
