@@ -63,23 +63,21 @@ from costate.lang.data.buffer_view import BufferView
 from costate.lang.trace.func import func, pyfunc, real_func
 from costate.lang.launch.kernel import Kernel, data_oriented, kernel, pure
 from costate.lang.syntax.graph_loops import graph_do_while
-from costate.lang.launch.capture import Graph, capture
 from costate.lang.launch import copying as _copying  # noqa: F401  which fields get
-from costate.lang.launch.perf_dispatch import perf_dispatch
 from costate.lang.compat.small_funcs import eig, fns as _fns, make_spd, sym_eig, volatile_load
 from costate.lang.data.struct import Struct, StructField
 from costate.lang.trace.structs import dataclass
 from costate.lang.data.axes import *  # noqa: F401,F403
 from costate import ad, lang, math, types
-from costate.lang.compat import aliases
+from costate.lang.compat import later as _aliases
 from costate.ad import stop_grad
 if _TYPE_CHECKING:
+    from costate.lang.launch.capture import Graph, capture
+    from costate.lang.launch.perf_dispatch import perf_dispatch
     from costate._logging import (CRITICAL, DEBUG, ERROR, INFO, TRACE, WARN, critical, debug, error, info,
                                   is_logging_effective, set_logging_level, trace, warn, warning)
 
-from costate.lang.compat import impl as _impl
 from costate.lang.base import runtime as _runtime
-lang.impl = _impl
 setattr(math, "fns", _fns)
 globals().update(_FUNCTIONS)
 indices = axes
@@ -90,7 +88,6 @@ clear_all_gradients, grad_replaced, grad_for, no_grad = (ad.clear_all_gradients,
 cache_statistics, clear_cache = _core.cache_statistics, _core.clear_cache
 AOS, SOA = Layout.AOS, Layout.SOA
 x86_64 = x64
-aliases.install()
 
 
 def rgb_to_hex(c: _Any) -> _Any:
@@ -106,7 +103,9 @@ def hex_to_rgb(color: _Any) -> _Any:
 
 #: Of modules that are imported when they are asked for.
 _LATER = {**dict.fromkeys(("CRITICAL", "DEBUG", "ERROR", "INFO", "TRACE", "WARN", "critical", "debug", "error", "info",
-                           "is_logging_effective", "set_logging_level", "trace", "warn", "warning"), "costate._logging")}
+                           "is_logging_effective", "set_logging_level", "trace", "warn", "warning"), "costate._logging"),
+          **dict.fromkeys(("Graph", "capture"), "costate.lang.launch.capture"),
+          "perf_dispatch": "costate.lang.launch.perf_dispatch"}
 __all__ = [_name for _name in globals() if not _name.startswith("_")] + list(_LATER)
 
 
@@ -118,6 +117,11 @@ def __getattr__(name: str) -> _Any:
         return torch_function
     if name in ("algorithms", "graph", "linalg", "profiler", "sparse", "tools"):
         return _importlib.import_module(f"costate.{name}")
+    if name == "_logging":
+        return _importlib.import_module("costate._logging")
     if name == "cfg":
         return _runtime.current_config()
     raise AttributeError(_absent("costate", name))
+
+
+_aliases.begin(_sys.modules[__name__], ad, lang, math, types)

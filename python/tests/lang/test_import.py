@@ -26,3 +26,25 @@ def test_all_names_are_those_of_the_package():
     assert {"kernel", "field", "info", "WARN", "capture", "Tape", "sin", "statistics"} <= set(names)
     assert all(getattr(ti, name) is names[name] for name in ti.__all__)
     assert ti.lang.misc.warning is ti.warning
+
+
+def test_names_of_quadrants_are_made_when_one_of_them_is_asked_for():
+    made = "'costate.lang.compat.aliases' in sys.modules"
+    for ask in ("import costate.lang.misc", "ti.lang.kernel", "from costate.lang import impl", "ti._lib.core",
+                "import costate._lib.utils", "from costate.ad.clear import clear", "ti.types.primitive_types", "ti.math.mathimpl"):
+        assert printed(f"import sys; import costate as ti; print({made}); {ask}; print({made})") == ["False", "True"], ask
+    program = "import sys; import costate as ti; ti.kernel, ti.algorithms, ti.info, ti.cfg, ti.capture; hasattr(ti, '__path__'); " \
+              f"print({made})"
+    assert printed(program) == ["False"]
+
+
+def test_a_module_with_two_names_is_one():
+    program = "import costate.lang.matrix as a, costate.lang.values.matrix as b; print(a is b, a.__spec__.name, a.__name__)"
+    assert printed(program) == ["True", "costate.lang.values.matrix", "costate.lang.values.matrix"]
+
+
+def test_names_that_nobody_has():
+    for name in ("nonsense", "lang.nonsense", "ad.nonsense", "math.nonsense", "types.nonsense"):
+        program = f"import costate as ti\ntry:\n    ti.{name}\nexcept AttributeError as error:\n    print(error)"
+        assert "nonsense" in " ".join(printed(program))
+    assert printed("try:\n    import costate.nonsense\nexcept ModuleNotFoundError as error:\n    print(error.name)") == ["costate.nonsense"]
