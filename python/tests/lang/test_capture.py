@@ -363,3 +363,32 @@ def test_tensors_of_pytorch_are_arguments():
     y.data = torch.zeros(2, dtype=torch.float64)
     with pytest.raises(ti.CannotCapture, match="other memory"):
         graph.replay()
+
+
+def test_replays_activate_what_kernels_activate():
+    x = ti.field(ti.f64, needs_grad=True)
+    ti.root.pointer(ti.i, 64).dense(ti.i, 4).place(x, x.grad)
+    at, loss = ti.field(ti.i32, shape=()), ti.field(ti.f64, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def put():
+        for _ in range(1):
+            x[at[None]] = 1.5
+
+    @ti.kernel
+    def visit():
+        for i in x:
+            loss[None] += x[i] * x[i]
+
+    def step():
+        put()
+        loss.fill(0)
+        visit()
+        loss.grad.fill(1)
+        x.grad.fill(0)
+        visit.grad()
+    graph = ti.capture(step)
+    for k, place in enumerate((3, 17, 200)):
+        at[None] = place
+        graph.replay()
+        assert loss[None] == 2.25 * (k + 1) and x.grad[place] == 3

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import sys
+import threading
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-_asked = False
+_begun = _there = False
+_lock = threading.RLock()
 
 
 def install() -> None:
     """Makes them, once."""
-    global _asked
-    if not _asked:
-        _asked = True
-        import_module("costate.lang.compat.aliases").install()
+    global _begun, _there
+    with _lock:
+        if not _begun:
+            _begun = True
+            import_module("costate.lang.compat.aliases").install()
+            _there = True
 
 
 class _There:
@@ -55,7 +59,7 @@ def watch(module: ModuleType, ours_first: bool = False) -> None:
         return before(name)
 
     def look(name: str) -> Any:
-        if _asked or name.startswith("__"):
+        if _there or name.startswith("__"):
             return own(name)
         if ours_first:
             try:

@@ -152,7 +152,7 @@ class Storage(SharedMemory):
         self._user = get_ident()   # the thread that has used it last, see ad/clear.py
 
     def _register(self) -> None:
-        if state.capture is not None:
+        if state.capture is not None and not state.tracing:
             raise CannotCapture(f"a graph cannot make {self.describe()}, which each replay would find as the last one has left it; "
                                 "make it before `capture`")
         _all.add(self)
