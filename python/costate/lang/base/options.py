@@ -25,6 +25,8 @@ _UNITS = {"": 1, "b": 1, **{unit + end: size for k, unit in enumerate("kmgt", 1)
 
 def bytes_in(value: Any) -> int:
     """Of a number, or of a text such as `2GB`, `512 MiB` or `1.5g`; 0 of anything else."""
+    if value is None:
+        return 0
     found = re.fullmatch(r"\s*([0-9.]+)\s*([a-z]*)\s*", str(value).lower())
     try:
         return 0 if found is None or isinstance(value, bool) else int(float(found[1]) * _UNITS[found[2]])
