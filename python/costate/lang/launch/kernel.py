@@ -236,11 +236,11 @@ class Kernel(OfTheHost):
         return passed is not None and fast.launch(self, passed, is_gradient, tape)
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        if options and "qd_stream" in options:
-            with streams.queued(options.pop("qd_stream")):
-                return self(*args, **options)
         if self._launched_again(args, options):
             return None
+        if "qd_stream" in options:
+            with streams.queued(options.pop("qd_stream")):
+                return self(*args, **options)
         args = self._arguments(args, options)
         if plain.active():
             for parameter, given in zip(self.parameters, args):
@@ -309,12 +309,12 @@ class Kernel(OfTheHost):
         """
         if getattr(self, "no_gradient", False):
             return None
-        if options and "qd_stream" in options:
-            with streams.queued(options.pop("qd_stream")):
-                return self.grad(*args, initial_state=initial_state, scalars=scalars, **options)
         ad_state.check_gradient_allowed(self)
         if not initial_state and not scalars and self._launched_again(args, options, True):
             return None
+        if "qd_stream" in options:
+            with streams.queued(options.pop("qd_stream")):
+                return self.grad(*args, initial_state=initial_state, scalars=scalars, **options)
         adjoints = Adjoints(scalars)
         self.run(self._arguments(args, options), "grad", initial_state, adjoints)
         return adjoints.taken()
