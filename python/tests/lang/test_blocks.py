@@ -1,11 +1,14 @@
 """Large sparse nodes, whose memory is that of what is active: the same as dense memory, in less."""
 
+import inspect
 import subprocess
 import sys
 import textwrap
 
 import numpy as np
 import pytest
+import test_sparse
+import test_sparse_offsets
 
 import costate as ti
 from costate.lang.data import blocks
@@ -18,6 +21,15 @@ def in_blocks(request, monkeypatch):
     monkeypatch.setattr(blocks, "_FIRST", request.param[0])
     monkeypatch.setattr(blocks, "DIGIT", request.param[1])
     monkeypatch.setattr(blocks, "_STATES", request.param[2])
+
+
+OTHERS = [one for module in (test_sparse, test_sparse_offsets) for name, one in vars(module).items()
+          if name.startswith("test_") and not inspect.signature(one).parameters]
+
+
+@pytest.mark.parametrize("test", OTHERS, ids=lambda one: one.__name__)
+def test_what_holds_of_dense_memory(in_blocks, test):
+    test()
 
 
 DECLARATIONS = {
@@ -341,7 +353,7 @@ def test_gradients_in_kernels(in_blocks):
 
 def test_large_lists():
     x, lengths = ti.field(ti.f32), ti.field(ti.i32, 4)
-    node = ti.root.dense(ti.i, 1 << 20).dynamic(ti.j, 1 << 16)
+    node = ti.root.dense(ti.i, 1 << 22).dynamic(ti.j, 256)
     node.place(x)
     total = ti.field(ti.f32, ())
 
@@ -349,18 +361,18 @@ def test_large_lists():
     def fill():
         for i in range(4):
             for j in range(10 * i):
-                x[i * 100_003].append(j)
-            lengths[i] = x[i * 100_003].length()
+                x[i * 1_000_003].append(j)
+            lengths[i] = x[i * 1_000_003].length()
 
     @ti.kernel
     def add():
         for i, j in x:
-            total[None] += x[i, j] + ti.cast(i // 100_003, ti.f32)
+            total[None] += x[i, j] + ti.cast(i // 1_000_003, ti.f32)
 
     @ti.kernel
     def drop():
         for i in range(3):
-            ti.deactivate(node, [i * 100_003])
+            ti.deactivate(node, [i * 1_000_003])
 
     fill()
     add()
@@ -368,7 +380,7 @@ def test_large_lists():
     drop()
     total[None] = 0
     add()
-    assert total[None] == 435 + 90 and x[300_009, 29] == 29 and x[200_006, 3] == 0
+    assert total[None] == 435 + 90 and x[3_000_009, 29] == 29 and x[2_000_006, 3] == 0
 
 
 @pytest.mark.parametrize("options", [{}, {"deterministic": True}, {"debug": True}], ids=["plain", "deterministic", "debug"])
