@@ -62,6 +62,7 @@ from costate.lang.data.ndarray import (Backend, MatrixNdarray, MatrixTensor, Nda
 from costate.lang.data.buffer_view import BufferView
 from costate.lang.trace.func import func, pyfunc, real_func
 from costate.lang.launch.kernel import Kernel, data_oriented, kernel, pure
+from costate.lang.launch.checkpoints import GraphStatus, checkpoint
 from costate.lang.syntax.graph_loops import graph_do_while
 from costate.lang.launch import copying as _copying  # noqa: F401  which fields get
 from costate.lang.compat.small_funcs import eig, fns as _fns, make_spd, sym_eig, volatile_load

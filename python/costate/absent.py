@@ -8,8 +8,6 @@ _WINDOW = ("windows are no part of Costate: write pictures with `costate.tools.i
 _THREADS = "kernels see work items, not threads: take the index of the loop"
 
 _INSTEAD = {
-    "GraphStatus": "kernels run to their end; `capture` makes a graph of launches",
-    "checkpoint": "decorate a function that runs a segment again with `ad.grad_replaced`",
     "clock_counter": "measure with time.perf_counter() around launches and `sync()`",
     "clock_freq_hz": "measure with time.perf_counter() around launches and `sync()`",
     "global_thread_idx": _THREADS, "mesh_patch_idx": _THREADS,

@@ -9,11 +9,12 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from costate.errors import ArgumentCountError, CannotReplay, QuadrantsSyntaxError
+from costate.errors import ArgumentCountError, CannotReplay, QuadrantsRuntimeError, QuadrantsSyntaxError
 from costate.lang.base import options as option_values
 from costate.lang.base import runtime, streams, threads
 from costate.lang.base import state as ad_state
 from costate.lang.base.enums import AutodiffMode
+from costate.lang.base.hooks import Hook
 from costate.lang.base.remembered import Remembered
 from costate.lang.data import storage
 from costate.lang.launch import fast
@@ -50,6 +51,9 @@ class SelfParameter:
             builder.lifted.add(value, path)
         return Bound(value)
 
+
+#: Makes a kernel that has checkpoints.
+pausing: Hook[..., Kernel] = Hook("checkpoints=True")
 
 #: All kernels, and what objects have of them.
 _all = threads.Objects()
@@ -120,7 +124,7 @@ class Kernel(OfTheHost):
         return made
 
     def _make_parameters(self) -> list[Any]:
-        hints = self.original.hints = hints_of(self.function)
+        hints = self.original.hints = self.original.annotations()
         made = []
         for position, p in enumerate(self.signature.parameters.values()):
             if position == 0 and self.is_method:
@@ -131,11 +135,19 @@ class Kernel(OfTheHost):
             made.append(parameter)
         return made
 
+    def read_source(self) -> Source:
+        """The source of the function."""
+        return Source(self.function)
+
+    def annotations(self) -> dict[Any, Any]:
+        """Those of the parameters and of what it returns."""
+        return hints_of(self.function)
+
     @property
     def source(self) -> Source:
         with threads.lock:
             if self.original._source is None:
-                self.original._source = Source(self.function)
+                self.original._source = self.original.read_source()
             return self.original._source
 
     def return_kinds(self) -> tuple[Any, ...]:
@@ -319,6 +331,10 @@ class Kernel(OfTheHost):
         self.run(self._arguments(args, options), "grad", initial_state, adjoints)
         return adjoints.taken()
 
+    def resume(self, *_: Any, **__: Any) -> Any:
+        raise QuadrantsRuntimeError(f"`{self.__name__}` has no checkpoints to resume from: they are those of kernels with "
+                                    "`graph=True, checkpoints=True`")
+
     def __repr__(self) -> str:
         return f"<kernel {self.__qualname__}>"
 
@@ -377,18 +393,21 @@ def kernel(function: Callable[..., Any] | None = None, *, pure: Any = None, fast
     `fast_math`, `find_nan`, `lanes` and `tape_budget` are those of `init`, for this kernel; the other options are those of
     Quadrants, and have no effect.
     """
+    if checkpoints and not graph:
+        raise QuadrantsSyntaxError("`checkpoints=True` is for kernels with `graph=True`")
     own: dict[str, Any] = dict(debug=debug, deterministic=deterministic, fast_math=fast_math, find_nan=find_nan, lanes=lanes,
                tape_budget=tape_budget)
     own = {name: value for name, value in own.items() if value is not None}
-    return partial(_made, own) if function is None else _made(own, function)
+    make = pausing if checkpoints else Kernel
+    return partial(_made, make, own) if function is None else _made(make, own, function)
 
 
-def _made(options: dict[str, Any], function: Callable[..., Any]) -> Kernel:
+def _made(make: Callable[..., Kernel], options: dict[str, Any], function: Callable[..., Any]) -> Kernel:
     if inspect.isclass(function) or not callable(function):
         raise QuadrantsSyntaxError("`@kernel` is for functions")
     if isinstance(function, Kernel):
         return function
-    return Kernel(function, options)
+    return make(function, options)
 
 
 def pure(function: Function) -> Function:

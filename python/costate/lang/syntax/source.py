@@ -13,6 +13,7 @@ from typing import Any
 
 from costate import _core
 from costate.errors import QuadrantsSyntaxError
+from costate.lang.syntax.graph_checkpoints import call_of
 from costate.lang.syntax.graph_loops import rewritten
 from costate.lang.syntax.stream_blocks import spliced
 
@@ -150,6 +151,8 @@ if hasattr(ast, "TypeAlias"):
 
 def unsupported(node: ast.AST) -> QuadrantsSyntaxError:
     """The error for a construct that kernels do not have."""
+    if call_of(node):
+        return QuadrantsSyntaxError("a `checkpoint` is for kernels that are made with `@ti.kernel(graph=True, checkpoints=True)`")
     what, instead = UNSUPPORTED.get(type(node), (f"`{type(node).__name__}`", None))
     return QuadrantsSyntaxError(f"Unsupported node \"{type(node).__name__}\": {what} is not "
                                 f"supported in kernels" + (f"; {instead}" if instead else ""))
