@@ -20,6 +20,7 @@ myst_heading_anchors = 4
 autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True, "imported-members": True}
 autodoc_typehints = "signature"
+autodoc_type_aliases = {"Kernel": "costate.Kernel"}  # of several with the name
 add_module_names = False
 copybutton_selector = "div:not(.highlight-output) > div.highlight pre"
 lexers["mlir"] = TextLexer()
