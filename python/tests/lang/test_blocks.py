@@ -616,3 +616,32 @@ def test_numbers_that_go_through_the_host(in_blocks):
         with ti.ad.Tape(loss):
             put()
             x.fill(x[5])
+
+
+@pytest.mark.parametrize("options", [{}, {"snapshots": 2}], ids=["log", "snapshots"])
+def test_blocks_that_the_host_needs_in_a_recording(in_blocks, options):
+    ti.init(default_fp=ti.f64)
+    x, a = ti.field(ti.f64), ti.field(ti.f64, 8, needs_grad=True)
+    ti.root.pointer(ti.i, 16).dense(ti.i, 2).place(x)
+    ti.root.lazy_grad()
+    loss = ti.field(ti.f64, (), needs_grad=True)
+
+    @ti.kernel
+    def put(n: ti.i32):
+        for i in range(n):
+            x[2 * i] += a[i] * a[i]
+        for i in x:
+            loss[None] += x[i] * x[i]
+
+    a.from_numpy(np.arange(1.0, 9))
+    with ti.ad.Tape(loss, **options):
+        put(2)
+        x[24] = 5.0
+        put(4)
+        x[30] = 2.0
+        put(8)
+    squares = np.arange(1.0, 9) ** 2
+    times = np.array([(1, 2, 3)] * 2 + [(0, 1, 2)] * 2 + [(0, 0, 1)] * 4)
+    values = times * squares[:, None]
+    assert loss[None] == (values ** 2).sum() + 2 * 25 + 4
+    assert a.grad.to_numpy() == pytest.approx((2 * values * times).sum(axis=1) * 2 * np.arange(1.0, 9))

@@ -10,18 +10,22 @@ from __future__ import annotations
 
 import itertools
 import math
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from costate.errors import QuadrantsRuntimeError
 from costate.lang.base import dtypes, runtime
+from costate.lang.base.hooks import Hook
 from costate.lang.data.field import ScalarField
 
 if TYPE_CHECKING:
     from costate import _core
     from costate.lang.data.snode import SNode
 
+#: `claim(node, block)`: a block of a node gets a row.
+claim: Hook[..., None] = Hook("claim")
 #: Entries of a directory below an entry of the level above.
 DIGIT = 128
 #: The most entries of the first level.
@@ -78,7 +82,7 @@ class Blocks:
     """The blocks of a sparse node."""
 
     def __init__(self, node: SNode, total: int) -> None:
-        self.keys, self.total, self.kind = _keys(node), total, node.kind
+        self.keys, self.total, self.kind, self.node = _keys(node), total, node.kind, weakref.ref(node)
         self.digit, self.levels = DIGIT, 1
         while total > _FIRST * self.digit ** (self.levels - 1):
             self.levels += 1
@@ -156,17 +160,8 @@ class Blocks:
             if entry <= 0 and not makes:
                 return 0
             if entry <= 0:
-                entry = self._make_row(level, place, block)
-        return entry
-
-    def _make_row(self, level: int, place: int, block: int) -> int:
-        entry = _number(self.used, level) + 1
-        if entry > self.most[level]:
-            raise QuadrantsRuntimeError(self._full_text())
-        _set(self.used, level, entry)
-        if level == self.levels - 1:
-            _set(self.where, entry, block)
-        _set(self.directory, place, entry)
+                claim(self.node(), block)   # by a launch: a recording would take back what the host writes
+                return self.row(block)
         return entry
 
     def _full_text(self) -> str:

@@ -376,7 +376,13 @@ class List:
         _deactivate(self.node, self.handles)
 
 
-for _function in (activate, append, deactivate):
+def claim(node: SNode, block: Any) -> None:
+    """Gives a block of a node a row, and does not make it active."""
+    blocks: Any = node.blocks()
+    Directory(require("a block"), blocks).claim(index_handle(block))
+
+
+for _function in (activate, append, deactivate, claim):
     mark(_function, changes_arrays=True)
 
 
