@@ -41,7 +41,23 @@ class FieldCompanion(CopiedCompanion, Companion):
         return type(self)(self, which)
 
 
-class Field(Copied, Storage):
+class OfLists:
+    """What kernels call on a field of lists without other indices."""
+
+    def append(self, value: Any) -> Any:
+        """Adds an element: see `costate.append`."""
+        return append(self, [], value)
+
+    def length(self) -> Any:
+        """How many there are: see `costate.length`."""
+        return length(self)
+
+    def deactivate(self) -> None:
+        """Leaves none."""
+        deactivate(self, [])
+
+
+class Field(OfLists, Copied, Storage):
     """An array whose shape is given when it is made, or by `root.dense(...).place(x)`."""
 
     is_field = True
@@ -104,18 +120,6 @@ class Field(Copied, Storage):
 
     def loop_range(self) -> Any:
         return self
-
-    def append(self, value: Any) -> Any:
-        """In a kernel, of a field of lists without other indices: see `costate.append`."""
-        return append(self, [], value)
-
-    def length(self) -> Any:
-        """In a kernel, of a field of lists without other indices: see `costate.length`."""
-        return length(self)
-
-    def deactivate(self) -> None:
-        """In a kernel: empties a field of lists without other indices."""
-        deactivate(self, [])
 
     def __str__(self) -> Any:
         if self._shape is None:

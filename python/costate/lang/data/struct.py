@@ -13,7 +13,7 @@ from costate.errors import QuadrantsRuntimeTypeError, QuadrantsSyntaxError, Quad
 from costate.lang.base import dtypes
 from costate.lang.base.answer import Answer
 from costate.lang.data.annotations import CompoundType, UnpackedType
-from costate.lang.data.field import append, check_layout, deactivate, field, length
+from costate.lang.data.field import OfLists, check_layout, field
 from costate.lang.data.ndarray import ndarray
 from costate.lang.values import arith
 from costate.lang.values.elementwise import elementwise
@@ -153,7 +153,7 @@ class StructElement:
         return repr(self.to_dict())
 
 
-class StructField:
+class StructField(OfLists):
     """A field of structs: a field for each member."""
 
     def __init__(self, members: Any, methods: Any = None) -> None:
@@ -197,18 +197,6 @@ class StructField:
     def parent(self, n: Any = 1) -> Any:
         """The node n levels above the members."""
         return self.first().parent(n)
-
-    def append(self, value: Any) -> Any:
-        """In a kernel, of a field of lists without other indices: see `costate.append`."""
-        return append(self, [], value)
-
-    def length(self) -> Any:
-        """In a kernel, of a field of lists without other indices: see `costate.length`."""
-        return length(self)
-
-    def deactivate(self) -> None:
-        """In a kernel: empties a field of lists without other indices."""
-        deactivate(self, [])
 
     def __getitem__(self, index: Any) -> StructElement:
         return StructElement(self, index)
