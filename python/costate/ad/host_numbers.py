@@ -315,11 +315,13 @@ def _record(name: str, gradient: Any, primal: Any = _nothing, reads: Any = (), w
 
 
 def _read_again(nodes: list[Node], array: _core.Array, index: tuple[int, ...]) -> None:
+    storage.flush()
     for node, value in zip(nodes, _part(array, index).reshape(-1).tolist()):
         node.now = value
 
 
 def _store_again(nodes: list[Any], array: _core.Array, index: tuple[int, ...]) -> None:
+    storage.flush()
     part = _part(array, index)
     for k, node in enumerate(nodes):
         if node is not None:

@@ -306,13 +306,26 @@ def test_the_host_reads_and_writes(in_blocks, layout):
     assert not field.to_numpy().any()
 
 
+def test_what_is_given_back_is_not_written_any_more(in_blocks, monkeypatch):
+    monkeypatch.setattr(ti.lang.base.runtime, "shares_memory", lambda: False)
+    x = ti.field(ti.f32)
+    node = ti.root.pointer(ti.i, 8)
+    node.dense(ti.i, 2).place(x)
+    x[3] = 5
+    node.deactivate_all()
+    ti.sync()
+    assert x[3] == 0
+    x[4] = 7
+    assert x[4] == 7 and x[3] == 0
+
+
 def test_what_has_no_array():
     x = ti.field(ti.f32)
     ti.root.pointer(ti.ijk, 512).dense(ti.ijk, 8).place(x)
     x[4, 5, 6] = 1
     with pytest.raises(ti.QuadrantsRuntimeError, match="would take 256 GiB as an array"):
         x.to_numpy()
-    with pytest.raises(ti.QuadrantsRuntimeError, match="is sparse, and its memory is no array"):
+    with pytest.raises(ti.QuadrantsRuntimeError, match="is sparse, and its memory is no array|memory is on the device"):
         x.to_numpy(copy=False)
     with pytest.raises(BufferError, match="is sparse"):
         np.from_dlpack(x, copy=False) if np.lib.NumpyVersion(np.__version__) >= "2.1.0" else x.__dlpack__(copy=False)

@@ -338,8 +338,9 @@ def test_replays_do_what_ordinary_launches_do_and_no_more():
 
 def test_tensors_of_pytorch_are_arguments():
     torch = pytest.importorskip("torch")
-    x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
-    y = torch.zeros(2, dtype=torch.float64, requires_grad=True)
+    place = "cuda" if ti.lang.runtime.device().name == "cuda" else "cpu"
+    x = torch.tensor([1.0, 2.0], dtype=torch.float64, device=place, requires_grad=True)
+    y = torch.zeros(2, dtype=torch.float64, device=place, requires_grad=True)
     square(x, y, 2.0)
     with torch.no_grad():
         x += 1
@@ -360,7 +361,7 @@ def test_tensors_of_pytorch_are_arguments():
     y.grad.fill_(1)
     graph.replay()
     assert x.grad.tolist() == [20, 20]
-    y.data = torch.zeros(2, dtype=torch.float64)
+    y.data = torch.zeros(2, dtype=torch.float64, device=place)
     with pytest.raises(ti.CannotCapture, match="other memory"):
         graph.replay()
 

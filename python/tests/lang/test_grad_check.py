@@ -43,7 +43,10 @@ def test_what_the_host_writes_is_repeated(double, write):
     assert found.tolist() == x.grad.to_numpy().tolist() and value == pytest.approx(loss[None])
 
 
-def test_numbers_of_the_host_are_computed_again(double):
+@pytest.mark.parametrize("shares", [True, False], ids=["shared memory", "copies on the host"])
+def test_numbers_of_the_host_are_computed_again(double, monkeypatch, shares):
+    if not shares:
+        monkeypatch.setattr(ti.lang.runtime, "shares_memory", lambda: False)
     x = ti.field(ti.f64, 3, needs_grad=True)
     v, loss = ti.Vector.field(2, ti.f64, 3, needs_grad=True), ti.field(ti.f64, (), needs_grad=True)
 

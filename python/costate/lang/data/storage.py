@@ -175,8 +175,9 @@ class Storage(SharedMemory):
         return None if node is None else node.blocks_below()
 
     def _release(self) -> None:
-        """Lets go of the memory."""
-        self._core_array = self._host = None
+        """Lets go of the memory, and of what the host has written there."""
+        self._forget_host()
+        self._core_array = None
         for one in list(self._companions.values()):
             one._release()
 
