@@ -210,16 +210,37 @@ static bool isNarrow(Value bound) {
                : hasFewBits(bound);
 }
 
+/// Whether an iteration takes longer for some numbers, such as those below the
+/// normal ones: lanes that have left should not go on with theirs.
+static bool hasSlowNumbers(Region &region) {
+  return region
+      .walk([](Operation *op) {
+        return op->hasTrait<ir::OpTrait::IsFunction>() || isa<arith::DivFOp>(op)
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// `value`, and 0 in lanes that are not `here`.
+Value LaneBody::orZero(Value here, Value value) {
+  return isa<FloatType>(getElementTypeOrSelf(value.getType()))
+             ? b.select(here, value, b.zero(value.getType()))
+             : value;
+}
+
 /// Runs as often as the lane with most iterations. Each lane keeps the results
-/// of its own last iteration; what all lanes share is carried as a scalar, and
-/// as a vector of such results.
+/// of its own last iteration: what all lanes share is carried as a scalar, and
+/// as a vector of such results, and so are numbers with which lanes that have
+/// left could be slow.
 void LaneBody::emitPartingFor(scf::ForOp op) {
   Iterations iterations(b, active, vector(op.getUpperBound()),
                         shapes.startsLate(op), isNarrow(op.getUpperBound()));
   Values inits = handOn(op.getInitArgs(), op.getRegionIterArgs());
-  llvm::DenseMap<unsigned, unsigned> results; // of shared values
+  bool isSlow = !iterations.wait && hasSlowNumbers(op.getRegion());
+  llvm::DenseMap<unsigned, unsigned> results; // of what is carried twice
   for (auto [k, argument] : llvm::enumerate(op.getRegionIterArgs()))
-    if (isUniform(argument)) {
+    if (isUniform(argument) || (isSlow && isa<FloatType>(argument.getType()))) {
       results[k] = inits.size();
       inits.push_back(vector(op.getInitArgs()[k]));
     }
@@ -238,10 +259,12 @@ void LaneBody::emitPartingFor(scf::ForOp op) {
     emit(*op.getBody(), here);
     Values next(inits.size());
     for (auto [k, value] : llvm::enumerate(op.getYieldedValues())) {
-      bool isShared = results.contains(k);
-      if (isShared)
-        next[k] = scalar(value);
-      unsigned place = isShared ? results[k] : k;
+      bool isTwice = results.contains(k);
+      if (isTwice)
+        next[k] = isUniform(op.getRegionIterArgs()[k])
+                      ? scalar(value)
+                      : orZero(here, vector(value));
+      unsigned place = isTwice ? results[k] : k;
       next[place] =
           arith::SelectOp::create(b, here, vector(value), arguments[place]);
     }
@@ -293,6 +316,7 @@ void LaneBody::emitPartingWhile(scf::WhileOp op) {
   for (Type type : op.getResultTypes())
     inits.push_back(b.zero(b.vectorOf(type)));
   size_t count = op.getNumResults();
+  bool isSlow = hasSlowNumbers(op.getBefore()) || hasSlowNumbers(op.getAfter());
   // To the second region: the mask, its arguments, the results.
   SmallVector<Type> types = {inits.front().getType()};
   llvm::append_range(types, formsOf(op.getAfterArguments()));
@@ -323,8 +347,11 @@ void LaneBody::emitPartingWhile(scf::WhileOp op) {
         take(op.getAfterArguments(), arguments.slice(1, count));
         emit(*op.getAfterBody(), arguments[0]);
         Values next = {arguments[0]};
-        llvm::append_range(next, handOn(op.getYieldOp().getResults(),
-                                        op.getBeforeArguments()));
+        for (Value value :
+             handOn(op.getYieldOp().getResults(), op.getBeforeArguments()))
+          next.push_back(isSlow && isa<VectorType>(value.getType())
+                             ? orZero(arguments[0], value)
+                             : value);
         llvm::append_range(next, arguments.drop_front(1 + count));
         scf::YieldOp::create(b, next);
       });

@@ -57,6 +57,7 @@ private:
   void emitWhile(mlir::scf::WhileOp op);
   void emitUniformWhile(mlir::scf::WhileOp op);
   void emitPartingWhile(mlir::scf::WhileOp op);
+  mlir::Value orZero(mlir::Value here, mlir::Value value);
   /// What a region hands on, in the form that `like`, a value of the row, has.
   mlir::Value handOn(mlir::Value value, mlir::Value like);
   Values handOn(mlir::ValueRange values, mlir::ValueRange like);

@@ -9,10 +9,10 @@
 // CHECK:           llvm.intr.masked.load %{{.*}}, %[[MASK]],
 // CHECK:           %[[COUNTS:.*]] = arith.select %[[MASK]]
 // CHECK:           %[[LONGEST:.*]] = "llvm.intr.vector.reduce.umax"(%[[COUNTS]])
-// CHECK:           scf.for %{{.*}} = %{{.*}} to %[[LONGEST]] {{.*}} -> (vector<4xf32>)
+// CHECK:           scf.for %{{.*}} = %{{.*}} to %[[LONGEST]] {{.*}} -> (vector<4xf32>, vector<4xf32>)
 // CHECK:             %[[HERE:.*]] = arith.cmpi ult, %{{.*}}, %[[COUNTS]]
 // CHECK:             tape.push record(0) %{{.*}} : vector<4xf32>
-// CHECK:             arith.select %[[HERE]]
+// CHECK-COUNT-2:     arith.select %[[HERE]]
 // CHECK:           %[[WAIT:.*]] = arith.subi %{{.*}} : vector<4xi64>
 // CHECK:           scf.for
 // CHECK:             arith.cmpi uge, %{{.*}}, %[[WAIT]]
