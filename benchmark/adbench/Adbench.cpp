@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <string_view>
 
 namespace costate::adbench {
 namespace {
@@ -116,9 +118,17 @@ runGradient(const Options &options, Results &results, const Input &input,
   return rows;
 }
 
+/// With vectors as wide as those of kernels.
+auto *gradientByHand() {
+  const char *vectors = std::getenv("COSTATE_VECTORS");
+  return vectors && std::string_view(vectors) == "avx2" ? avx2::gmmGradient
+                                                        : gmmGradient;
+}
+
 void runGmm(const Options &options, Results &results, const GmmInput &input,
             const std::optional<GradientReference> &reference = {}) {
-  double byHand = milliseconds(options, [&] { gmmGradient(input); });
+  auto *gradient = gradientByHand();
+  double byHand = milliseconds(options, [&] { gradient(input); });
   for (Row *row :
        runGradient<Gmm>(options, results, input, gmmObjective, reference))
     row->set("by_hand_ms", byHand);

@@ -5,7 +5,7 @@
 #include <complex>
 #include <numbers>
 
-namespace costate::adbench {
+namespace costate::adbench::COSTATE_PLAIN {
 
 using Complex = std::complex<double>;
 
@@ -353,4 +353,4 @@ std::vector<double> baJacobians(const BaInput &ba) {
   return jacobians;
 }
 
-} // namespace costate::adbench
+} // namespace costate::adbench::COSTATE_PLAIN

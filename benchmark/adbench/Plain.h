@@ -4,7 +4,17 @@
 
 #include "adbench/Data.h"
 
+/// Plain.cpp is compiled for the processor, and for AVX2.
+#ifndef COSTATE_PLAIN
+#define COSTATE_PLAIN native
+#endif
+
 namespace costate::adbench {
+namespace avx2 {
+std::vector<double> gmmGradient(const GmmInput &gmm);
+} // namespace avx2
+
+namespace COSTATE_PLAIN {
 
 /// The terms of the GMM objective that do not depend on its parameters.
 double gmmConstant(const GmmInput &gmm);
@@ -26,4 +36,6 @@ void baResiduals(const BaInput &ba, std::vector<double> &residuals);
 /// p x 30, column by column, by complex steps.
 std::vector<double> baJacobians(const BaInput &ba);
 
+} // namespace COSTATE_PLAIN
+using namespace COSTATE_PLAIN;
 } // namespace costate::adbench

@@ -141,8 +141,12 @@ void LaneBody::emitFor(scf::ForOp op) {
 
 void LaneBody::emitUniformFor(scf::ForOp op) {
   Values inits = handOn(op.getInitArgs(), op.getRegionIterArgs());
-  auto loop = scf::ForOp::create(b, scalar(op.getLowerBound()),
-                                 scalar(op.getUpperBound()),
+  take(op.getResults(), emitTogether(op, scalar(op.getUpperBound()), inits));
+}
+
+/// The iterations before `end`, in which all active lanes are.
+Values LaneBody::emitTogether(scf::ForOp op, Value end, ValueRange inits) {
+  auto loop = scf::ForOp::create(b, scalar(op.getLowerBound()), end,
                                  scalar(op.getStep()), inits);
   loop->setAttrs(op->getAttrs());
   take(op.getInductionVar(), loop.getInductionVar());
@@ -153,7 +157,7 @@ void LaneBody::emitUniformFor(scf::ForOp op) {
   if (!inits.empty())
     scf::YieldOp::create(b,
                          handOn(op.getYieldedValues(), op.getRegionIterArgs()));
-  take(op.getResults(), loop.getResults());
+  return Values(loop.getResults());
 }
 
 namespace {
@@ -184,6 +188,12 @@ struct Iterations {
     Value all = b.splat(number);
     return wait ? arith::CmpIOp::create(b, P::uge, all, limits)
                 : arith::CmpIOp::create(b, P::ult, all, limits);
+  }
+  /// How many all lanes of `active` have.
+  Value shortest(LaneBuilder &b, Value active) const {
+    Value fewer = arith::SubIOp::create(b, b.splat(longest), counts);
+    fewer = b.select(active, fewer, b.zero(fewer.getType()));
+    return arith::SubIOp::create(b, longest, b.largest(fewer));
   }
   /// The number of the iteration as a lane counts.
   Value numberIn(LaneBuilder &b, Value number) const {
@@ -229,7 +239,17 @@ Value LaneBody::orZero(Value here, Value value) {
              : value;
 }
 
-/// Runs as often as the lane with most iterations. Each lane keeps the results
+/// Whether a mask takes a good part of an iteration.
+static bool isShort(Block &block) {
+  size_t count = 0;
+  return llvm::all_of(block.without_terminator(), [&](Operation &op) {
+    return ++count <= shortSide && op.getNumRegions() == 0 &&
+           (isPure(&op) || isa<ir::LoadOp>(op));
+  });
+}
+
+/// Runs as often as the lane with most iterations, and short iterations without
+/// a mask as long as no lane has left. Each lane keeps the results
 /// of its own last iteration: what all lanes share is carried as a scalar, and
 /// as a vector of such results, and so are numbers with which lanes that have
 /// left could be slow.
@@ -237,16 +257,21 @@ void LaneBody::emitPartingFor(scf::ForOp op) {
   Iterations iterations(b, active, vector(op.getUpperBound()),
                         shapes.startsLate(op), isNarrow(op.getUpperBound()));
   Values inits = handOn(op.getInitArgs(), op.getRegionIterArgs());
+  Value start = scalar(op.getLowerBound());
   bool isSlow = !iterations.wait && hasSlowNumbers(op.getRegion());
+  if (!iterations.wait && !isSlow && isShort(*op.getBody())) {
+    start = iterations.shortest(b, active);
+    inits = emitTogether(op, start, inits);
+  }
   llvm::DenseMap<unsigned, unsigned> results; // of what is carried twice
   for (auto [k, argument] : llvm::enumerate(op.getRegionIterArgs()))
     if (isUniform(argument) || (isSlow && isa<FloatType>(argument.getType()))) {
       results[k] = inits.size();
-      inits.push_back(vector(op.getInitArgs()[k]));
+      Value value = inits[k];
+      inits.push_back(isUniform(argument) ? b.splat(value) : value);
     }
-  auto loop =
-      scf::ForOp::create(b, scalar(op.getLowerBound()), iterations.longest,
-                         scalar(op.getStep()), inits);
+  auto loop = scf::ForOp::create(b, start, iterations.longest,
+                                 scalar(op.getStep()), inits);
   auto arguments = loop.getRegionIterArgs();
   {
     OpBuilder::InsertionGuard guard(b);

@@ -53,6 +53,8 @@ private:
   Values emitSide(mlir::Region &region, mlir::Value taking, mlir::Value mask);
   void emitFor(mlir::scf::ForOp op);
   void emitUniformFor(mlir::scf::ForOp op);
+  Values emitTogether(mlir::scf::ForOp op, mlir::Value end,
+                      mlir::ValueRange inits);
   void emitPartingFor(mlir::scf::ForOp op);
   void emitWhile(mlir::scf::WhileOp op);
   void emitUniformWhile(mlir::scf::WhileOp op);

@@ -50,8 +50,16 @@ costate.kernel @until(%x: !costate.array<f32, 1>) {
   }
 }
 
+// Short iterations have no mask as long as no lane has left.
 // CHECK-LABEL: llvm.func internal @fast.chunk0
-// CHECK:         scf.for {{.*}} -> (vector<4xf32>)
+// CHECK:         %[[LONGEST:.*]] = "llvm.intr.vector.reduce.umax"
+// CHECK:         %[[FEWER:.*]] = "llvm.intr.vector.reduce.umax"
+// CHECK:         %[[SHORTEST:.*]] = arith.subi %[[LONGEST]], %[[FEWER]]
+// CHECK:         %[[FIRST:.*]] = scf.for {{.*}} to %[[SHORTEST]] {{.*}} -> (vector<4xf32>)
+// CHECK-NOT:       arith.select
+// CHECK:           scf.yield
+// CHECK:         scf.for {{.*}} = %[[SHORTEST]] to %[[LONGEST]] {{.*}} iter_args({{.*}} = %[[FIRST]]) -> (vector<4xf32>)
+// CHECK:           arith.select
 costate.kernel @fast(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>) {
   %c0 = arith.constant 0 : i64
   %c1 = arith.constant 1 : i64

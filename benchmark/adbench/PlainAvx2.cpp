@@ -1,0 +1,2 @@
+#define COSTATE_PLAIN avx2
+#include "adbench/Plain.cpp"
