@@ -119,8 +119,9 @@ private:
 /// Estimates in instructions: of one work item alone, and of a vector of them.
 class Costs {
 public:
-  Costs(const Shapes &shapes, unsigned lanes, unsigned bits)
-      : shapes(shapes), lanes(lanes), bits(bits) {}
+  Costs(const Shapes &shapes, const InterleavedAccesses &interleaved,
+        unsigned lanes, unsigned bits)
+      : shapes(shapes), interleaved(interleaved), lanes(lanes), bits(bits) {}
 
   bool pay(scf::ForOp row) {
     add(*row.getBody(), 1);
@@ -197,6 +198,8 @@ private:
   }
 
   double accessCost(Operation *op) const {
+    if (const Interleaved *group = interleaved.of(op))
+      return 1 + group->count;
     auto access = cast<ir::ElementAccess>(op);
     bool isTogether = shapes.areShared(access.getIndices()) ||
                       shapes.areNeighbours(access.getIndices());
@@ -204,6 +207,7 @@ private:
   }
 
   const Shapes &shapes;
+  const InterleavedAccesses &interleaved;
   unsigned lanes, bits;
   double alone = 0, wide = 0;
   sizing::Costs table{sizing::Target::Cpu};
@@ -300,8 +304,7 @@ public:
   Copies(scf::ForOp row, const Shapes &shapes, unsigned lanes, unsigned bits)
       : row(row), shapes(shapes), lanes(lanes), bits(bits) {}
 
-  unsigned best() {
-    Costs costs(shapes, lanes, bits);
+  unsigned best(const Costs &costs) {
     Latencies latencies(shapes, costs);
     double least = latencies.perVector(row, 1);
     unsigned best = 1;
@@ -400,6 +403,7 @@ unsigned lanesOf(scf::ForOp row, unsigned bits, bool isTwice) {
 } // namespace
 
 Choice chooseLanes(scf::ForOp row, const Shapes &shapes, const TapeOrder &order,
+                   const InterleavedAccesses &interleaved,
                    const LaneOptions &options) {
   if (!hasControl(row))
     return {0, "straight code, left to the loop vectoriser"};
@@ -412,10 +416,10 @@ Choice chooseLanes(scf::ForOp row, const Shapes &shapes, const TapeOrder &order,
   bool isTwice = !options.lanes && paysTwice(row, shapes);
   unsigned lanes =
       options.lanes ? options.lanes : lanesOf(row, options.bits, isTwice);
-  bool pays =
-      options.lanes ? lanes > 1 : Costs(shapes, lanes, options.bits).pay(row);
+  Costs costs(shapes, interleaved, lanes, options.bits);
+  bool pays = options.lanes ? lanes > 1 : costs.pay(row);
   if (pays && !options.lanes && !isTwice)
-    lanes *= Copies(row, shapes, lanes, options.bits).best();
+    lanes *= Copies(row, shapes, lanes, options.bits).best(costs);
   if (pays)
     return {lanes, ""};
   // Its sums are those of lanes all the same.

@@ -1,6 +1,7 @@
 #pragma once
 /// Whether the work items of a row should be lanes, and how many.
 
+#include "conversion/Lanes/Interleaved.h"
 #include "conversion/Lanes/TapeOrder.h"
 
 #include <string>
@@ -22,6 +23,8 @@ struct Choice {
 inline constexpr llvm::StringLiteral minimum = "a minimum over the range";
 
 Choice chooseLanes(mlir::scf::ForOp row, const Shapes &shapes,
-                   const TapeOrder &order, const LaneOptions &options);
+                   const TapeOrder &order,
+                   const InterleavedAccesses &interleaved,
+                   const LaneOptions &options);
 
 } // namespace costate::conversion

@@ -81,8 +81,8 @@ private:
 class RowWriter {
 public:
   RowWriter(scf::ForOp row, const Shapes &shapes, const TapeOrder &order,
-            unsigned lanes)
-      : row(row), shapes(shapes), order(order),
+            const InterleavedAccesses &interleaved, unsigned lanes)
+      : row(row), shapes(shapes), order(order), interleaved(interleaved),
         b(row.getLoc(), OpBuilder(row), lanes) {}
 
   void run() {
@@ -180,7 +180,8 @@ private:
   }
 
   void fill(scf::ForOp loop, bool isMasked) {
-    LaneBody body(b, shapes, order, row->getParentOfType<LLVM::LLVMFuncOp>());
+    LaneBody body(b, shapes, order, interleaved,
+                  row->getParentOfType<LLVM::LLVMFuncOp>());
     Value first = loop.getInductionVar();
     Value mask = isMasked ? maskOf(first) : nullptr;
     Value each = arith::AddIOp::create(b, b.splat(first),
@@ -207,6 +208,7 @@ private:
   scf::ForOp row;
   const Shapes &shapes;
   const TapeOrder &order;
+  const InterleavedAccesses &interleaved;
   LaneBuilder b;
   SmallVector<PartialSums> sums;
 };
@@ -243,9 +245,10 @@ struct FormLanes : impl::FormLanesBase<FormLanes> {
   void form(scf::ForOp row) {
     Shapes shapes(row);
     TapeOrder order(row, shapes);
+    InterleavedAccesses interleaved(row, shapes);
     auto function = row->getParentOfType<LLVM::LLVMFuncOp>();
-    Choice choice =
-        chooseLanes(row, shapes, order, {lanes, bits, deterministic});
+    Choice choice = chooseLanes(row, shapes, order, interleaved,
+                                {lanes, bits, deterministic});
     Builder b(&getContext());
     if (!choice.obstacle.empty())
       function->setAttr(obstacleAttr, b.getStringAttr(choice.obstacle));
@@ -254,7 +257,7 @@ struct FormLanes : impl::FormLanesBase<FormLanes> {
     if (choice.lanes) {
       setChunks(function,
                 row.getNumResults() ? PartialSums::count : choice.lanes);
-      RowWriter(row, shapes, order, choice.lanes).run();
+      RowWriter(row, shapes, order, interleaved, choice.lanes).run();
     }
   }
 

@@ -58,6 +58,12 @@ static bool isUniformOperation(const Shapes &shapes, Operation *op) {
          !isa<tape::PushOp, tape::PopOp>(op);
 }
 
+/// Whether no other lane is in the way of an access.
+static bool isAlwaysOwn(Operation *op) {
+  return isa<ir::LoadOp, ir::LocalLoadOp, ir::StoreOp, ir::LocalStoreOp>(op) ||
+         isExclusive(op);
+}
+
 void LaneBody::emit(Operation *op) {
   if (auto branch = dyn_cast<scf::IfOp>(op))
     return emitIf(branch);
@@ -75,12 +81,10 @@ void LaneBody::emit(Operation *op) {
     return emitClear(clear);
   if (isUniformOperation(shapes, op))
     return emitScalar(op);
-  if (isa<ir::LoadOp, ir::LocalLoadOp>(op))
-    return emitLoad(op);
-  if (isa<ir::StoreOp, ir::LocalStoreOp>(op))
-    return emitStore(op);
-  if (isExclusive(op))
-    return emitExclusive(op);
+  if (const Interleaved *group = interleaved.of(op))
+    return op == group->place() ? emitInterleaved(*group) : void();
+  if (isAlwaysOwn(op))
+    return emitAccess(op);
   if (auto assertion = dyn_cast<ir::AssertOp>(op))
     return emitAssert(assertion);
   if (auto count = dyn_cast<ir::TripCountOp>(op))
@@ -95,6 +99,12 @@ void LaneBody::emit(Operation *op) {
     return emitIndex(op);
   if (!emitSharedAdd(op))
     emitEachLane(op);
+}
+
+void LaneBody::emitAccess(Operation *op) {
+  if (isa<ir::LoadOp, ir::LocalLoadOp>(op))
+    return emitLoad(op);
+  isExclusive(op) ? emitExclusive(op) : emitStore(op);
 }
 
 void LaneBody::emitScalar(Operation *op) {

@@ -2,6 +2,7 @@
 /// The body of a row, written once more for the lanes of a vector.
 
 #include "conversion/KernelToLLVM/Outline.h"
+#include "conversion/Lanes/Interleaved.h"
 #include "conversion/Lanes/LaneBuilder.h"
 #include "conversion/Lanes/TapeOrder.h"
 #include "ir/Kernel.h"
@@ -21,8 +22,10 @@ class LaneBody {
 public:
   /// Within `function`.
   LaneBody(LaneBuilder &builder, const Shapes &shapes, const TapeOrder &order,
+           const InterleavedAccesses &interleaved,
            mlir::LLVM::LLVMFuncOp function)
-      : b(builder), shapes(shapes), order(order), function(function) {}
+      : b(builder), shapes(shapes), order(order), interleaved(interleaved),
+        function(function) {}
 
   /// What a value of the row is here; of uniform ones `scalar`.
   void map(mlir::Value value, mlir::Value scalar, mlir::Value vector);
@@ -36,6 +39,7 @@ public:
 
 private:
   void emit(mlir::Operation *op);
+  void emitAccess(mlir::Operation *op);
   void emitScalar(mlir::Operation *op);
   void emitWide(mlir::Operation *op);
   void emitIndex(mlir::Operation *op);
@@ -81,10 +85,18 @@ private:
   void emitLoad(mlir::Operation *op);
   void emitStore(mlir::Operation *op);
   void emitExclusive(mlir::Operation *op);
+  /// What an exclusive addition adds.
+  mlir::Value addend(mlir::Operation *op);
+  mlir::Value added(mlir::Value old, mlir::Value value);
   bool emitSharedAdd(mlir::Operation *op);
   void emitLocal(ir::LocalOp op);
   void emitClear(ir::LocalClearOp op);
   void clear(mlir::Value memory, ir::LocalType type);
+
+  // Components.cpp
+  void emitInterleaved(const Interleaved &group);
+  mlir::Value firstPlace(const Interleaved &group);
+  Values emitTogether(const Interleaved &group);
 
   // EachLane.cpp
   void emitEachLane(mlir::Operation *op);
@@ -110,6 +122,7 @@ private:
   LaneBuilder &b;
   const Shapes &shapes;
   const TapeOrder &order;
+  const InterleavedAccesses &interleaved;
   mlir::LLVM::LLVMFuncOp function;
   mlir::Value active;
   mlir::Value adding; ///< active lanes that add more than 0; null: all

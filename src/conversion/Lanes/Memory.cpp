@@ -154,6 +154,24 @@ static Value negativeZeros(LaneBuilder &b, Type type) {
   return arith::ConstantOp::create(b, zeros);
 }
 
+static Value inMemory(LaneBuilder &b, Type element, Value value) {
+  return widened(b, element, narrowed(b, element, value));
+}
+
+Value LaneBody::addend(Operation *op) {
+  Type element = elementOf(op);
+  Value value = inMemory(b, element, vector(op->getOperand(0)));
+  return adding && isa<FloatType>(element)
+             ? b.select(adding, value, negativeZeros(b, value.getType()))
+             : value;
+}
+
+Value LaneBody::added(Value old, Value value) {
+  return isa<FloatType>(getElementTypeOrSelf(old.getType()))
+             ? arith::AddFOp::create(b, old, value).getResult()
+             : arith::AddIOp::create(b, old, value).getResult();
+}
+
 /// The element is a lane's own, so nobody comes between.
 void LaneBody::emitExclusive(Operation *op) {
   LanePlaces places = this->places(op);
@@ -162,19 +180,12 @@ void LaneBody::emitExclusive(Operation *op) {
     vectors[op->getResult(0)] = old;
     return store(places, b.zero(old.getType()));
   }
-  Value value = vector(op->getOperand(0));
-  value = widened(b, places.element, narrowed(b, places.element, value));
-  bool isFloat = isa<FloatType>(places.element);
-  if (!isa<ir::AtomicAddOp>(op)) {
-    Before before{isa<ir::AtomicMaxOp>(op), places.element.isUnsignedInteger()};
-    Value isBefore = before(b, value, old);
-    return store(places, arith::SelectOp::create(b, isBefore, value, old));
-  }
-  if (isFloat && adding)
-    value = b.select(adding, value, negativeZeros(b, value.getType()));
-  Value sum = isFloat ? arith::AddFOp::create(b, old, value).getResult()
-                      : arith::AddIOp::create(b, old, value).getResult();
-  store(places, sum);
+  if (isa<ir::AtomicAddOp>(op))
+    return store(places, added(old, addend(op)));
+  Value value = inMemory(b, places.element, vector(op->getOperand(0)));
+  Before before{isa<ir::AtomicMaxOp>(op), places.element.isUnsignedInteger()};
+  Value isBefore = before(b, value, old);
+  store(places, arith::SelectOp::create(b, isBefore, value, old));
 }
 
 bool addsLanesUp(Operation *op, const Shapes &shapes) {

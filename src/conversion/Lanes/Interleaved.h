@@ -1,0 +1,42 @@
+#pragma once
+/// Components of vectors and matrices that stand side by side in memory.
+
+#include "conversion/Lanes/Shapes.h"
+
+#include "llvm/ADT/SmallVector.h"
+
+#include <deque>
+
+namespace costate::conversion {
+
+/// Accesses of one kind in one block that are made at once, such as the loads
+/// of `x[i, 0]` and `x[i, 1]`: what the lanes have is one piece of memory.
+struct Interleaved {
+  llvm::SmallVector<mlir::Operation *, 4> accesses;
+  llvm::SmallVector<unsigned, 4> components; ///< of each access
+  llvm::SmallVector<int64_t, 2> extents;     ///< of the components
+  unsigned count = 1;                        ///< product of the extents
+
+  /// Loads go up to the first one, stores and additions down to the last.
+  mlir::Operation *place() const;
+  bool has(unsigned component) const {
+    return llvm::is_contained(components, component);
+  }
+};
+
+/// All of a row. How many components an array has is known at run time only, so
+/// it is taken from the indices and must be looked at.
+class InterleavedAccesses {
+public:
+  InterleavedAccesses(mlir::scf::ForOp row, const Shapes &shapes);
+
+  /// Null: `op` is none of them.
+  const Interleaved *of(mlir::Operation *op) const { return groups.lookup(op); }
+
+private:
+  class Finder;
+  std::deque<Interleaved> all;
+  llvm::DenseMap<mlir::Operation *, Interleaved *> groups;
+};
+
+} // namespace costate::conversion
