@@ -134,6 +134,11 @@ public:
   static bool isFunction(Operation *op) {
     return op->hasTrait<ir::OpTrait::IsFunction>() || isa<arith::RemFOp>(op);
   }
+  bool isGathered(Operation *op) const {
+    auto access = cast<ir::ElementAccess>(op);
+    return !interleaved.of(op) && !shapes.areShared(access.getIndices()) &&
+           !shapes.areNeighbours(access.getIndices());
+  }
   /// How long a loop is taken to run.
   static constexpr double iterations = sizing::guessedTripCount;
 
@@ -200,10 +205,7 @@ private:
   double accessCost(Operation *op) const {
     if (const Interleaved *group = interleaved.of(op))
       return 1 + group->count;
-    auto access = cast<ir::ElementAccess>(op);
-    bool isTogether = shapes.areShared(access.getIndices()) ||
-                      shapes.areNeighbours(access.getIndices());
-    return isTogether ? 2 : gathered * lanes;
+    return isGathered(op) ? gathered * lanes : 2;
   }
 
   const Shapes &shapes;
@@ -252,26 +254,33 @@ private:
     return Costs::iterations * waiting * cycles(body, copies);
   }
 
+  using Times = llvm::DenseMap<Value, double>;
+
   /// From what an iteration is given to what it hands on. What inner loops take
   /// is no part of it.
-  static double chain(Block &body) {
-    llvm::DenseMap<Value, double> ready;
+  double chain(Block &body) const {
+    Times ready;
     auto *loop = body.getParentOp();
     auto carried = isa<scf::ForOp>(loop) ? body.getArguments().drop_front()
                                          : body.getArguments();
     for (Value argument : carried)
       ready[argument] = 0;
-    double last = 0;
-    for (Operation &op : body) {
-      std::optional<double> start;
-      op.walk([&](Operation *user) {
-        for (Value operand : user->getOperands())
-          if (auto found = ready.find(operand); found != ready.end())
-            start = std::max(start.value_or(0), found->second);
-      });
-      if (!start)
+    return follow(body, ready, std::nullopt);
+  }
+
+  /// When what a block hands on is there, if it runs from `start` on; null: at
+  /// once.
+  double follow(Block &block, Times &ready, std::optional<double> start) const {
+    double last = start.value_or(0);
+    for (Operation &op : block) {
+      std::optional<double> given = latest(&op, ready, start);
+      if (!given)
         continue;
-      double end = *start + latencyOf(&op);
+      double end = *given + latencyOf(&op);
+      if (isa<scf::IfOp>(op))
+        for (Region &region : op.getRegions())
+          for (Block &side : region)
+            end = std::max(end, follow(side, ready, given));
       for (Value result : op.getResults())
         ready[result] = end;
       if (op.hasTrait<OpTrait::IsTerminator>())
@@ -280,13 +289,29 @@ private:
     return last;
   }
 
-  static double latencyOf(Operation *op) {
+  static std::optional<double> latest(Operation *op, const Times &ready,
+                                      std::optional<double> start) {
+    auto look = [&](Operation *user) {
+      for (Value operand : user->getOperands())
+        if (auto found = ready.find(operand); found != ready.end())
+          start = std::max(start.value_or(0), found->second);
+    };
+    isa<LoopLikeOpInterface>(op) ? op->walk(look) : look(op);
+    return start;
+  }
+
+  /// Of one access to elements that are no neighbours.
+  static constexpr double ofGather = 24;
+
+  double latencyOf(Operation *op) const {
     if (op->getNumRegions() > 0 || op->hasTrait<OpTrait::IsTerminator>())
       return 0;
     if (Costs::isFunction(op))
       return 40;
     if (isa<arith::DivFOp, math::SqrtOp>(op))
       return 13;
+    if (isa<ir::LoadOp>(op))
+      return costs.isGathered(op) ? ofGather : 7;
     bool isFloat =
         op->getNumResults() == 1 && isa<FloatType>(op->getResult(0).getType());
     return isFloat && !isa<arith::SelectOp>(op) ? 4 : 1;
@@ -322,9 +347,11 @@ private:
   /// Operations of a row that take long to compile, of all copies.
   static constexpr unsigned mostOperations = 150;
 
-  /// Records of more lanes would take memory, and values leave the registers.
+  /// Records of more lanes would take memory, and half of the values may leave
+  /// the registers: that costs less than to wait.
   unsigned most() {
-    unsigned registers = bits == 512 ? 28 : 14, live = 1, operations = 0;
+    bool isLong = bits == 512;
+    unsigned values = isLong ? 56 : 28, live = 1, operations = 0;
     bool saves = false;
     row.getBody()->walk([&](Operation *op) {
       ++operations;
@@ -332,7 +359,10 @@ private:
       if (isa<LoopLikeOpInterface>(op))
         live = std::max(live, liveIn(op));
     });
-    return std::min({saves ? 2 : mostLanes / lanes, registers / live,
+    return std::min({saves    ? 2u
+                     : isLong ? 8u
+                              : 4u,
+                     mostLanes / lanes, values / live,
                      mostOperations / operations});
   }
 
@@ -418,7 +448,7 @@ Choice chooseLanes(scf::ForOp row, const Shapes &shapes, const TapeOrder &order,
       options.lanes ? options.lanes : lanesOf(row, options.bits, isTwice);
   Costs costs(shapes, interleaved, lanes, options.bits);
   bool pays = options.lanes ? lanes > 1 : costs.pay(row);
-  if (pays && !options.lanes && !isTwice)
+  if (pays && !options.lanes)
     lanes *= Copies(row, shapes, lanes, options.bits).best(costs);
   if (pays)
     return {lanes, ""};

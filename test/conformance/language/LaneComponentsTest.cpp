@@ -105,7 +105,7 @@ struct Some {
 TEST(LaneComponents, LeaveOthersAsTheyAre) { expectSame<double>(Some(), 3); }
 
 /// Each reads what has been stored just before.
-struct InTurn {
+struct OneByOne {
   void operator()(Vectors<double> x, Numbers<double> w, Vectors<double> y,
                   Vectors<double> z) const {
     parallel(w.size(0), [&](Index i) {
@@ -126,7 +126,8 @@ TEST(LaneComponents, KeepTheOrderOfStoresAndLoads) {
   for (int64_t extent : {2, 3}) {
     Results<double> alone;
     for (int lanes : counts) {
-      Kernel k = kernel("in_turn", InTurn(), KernelOptions{.lanes = lanes});
+      Kernel k =
+          kernel("one_by_one", OneByOne(), KernelOptions{.lanes = lanes});
       auto vectors = [&](double from) {
         return active(some<double>(size_t(size * extent), from),
                       {size, extent});
