@@ -1,5 +1,6 @@
 #include "autodiff/Prune.h"
 
+#include "autodiff/activity/Flow.h"
 #include "ir/Tape.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -81,58 +82,18 @@ private:
   void visit(Value value) {
     Operation *op = value.getDefiningOp();
     if (!op)
-      return visitArgument(cast<BlockArgument>(value));
+      op = cast<BlockArgument>(value).getOwner()->getParentOp();
     keep(op);
-    unsigned index = cast<OpResult>(value).getResultNumber();
-    if (auto branch = dyn_cast<scf::IfOp>(op)) {
-      need(branch.thenYield().getOperand(index));
-      need(branch.elseYield().getOperand(index));
-    } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
-      needCarried(loop, index);
-    } else if (auto local = dyn_cast<ir::LocalOp>(op)) {
+    for (Value source : sourcesOf(value))
+      need(source);
+    if (auto local = dyn_cast<ir::LocalOp>(op)) {
       keepWrites(local);
-    } else if (auto loop = dyn_cast<scf::WhileOp>(op)) {
-      needForwarded(loop, index);
-    } else if (auto range = dyn_cast<ir::RangeOp>(op)) {
-      need(range.getBody()->getTerminator()->getOperand(index));
-      if (range.getMinima()) // a pair
-        need(range.getResult(1 - index));
     } else if (auto pop = dyn_cast<tape::PopOp>(op); pop && pop.getRecord()) {
       if (tape::PushOp push = records.lookup(*pop.getRecord()).push) {
         keep(push);
-        need(push.getValues()[index]);
+        need(push.getValues()[cast<OpResult>(value).getResultNumber()]);
       }
     }
-  }
-
-  void visitArgument(BlockArgument argument) {
-    Operation *op = argument.getOwner()->getParentOp();
-    if (isa<ir::KernelOp>(op))
-      return;
-    keep(op);
-    unsigned index = argument.getArgNumber();
-    if (auto loop = dyn_cast<scf::ForOp>(op)) {
-      if (index > 0)
-        needCarried(loop, index - 1);
-    } else if (auto loop = dyn_cast<scf::WhileOp>(op)) {
-      if (argument.getOwner() == loop.getAfterBody())
-        return needForwarded(loop, index);
-      need(loop.getInits()[index]);
-      need(loop.getYieldOp().getOperand(index));
-    }
-  }
-
-  void needCarried(scf::ForOp loop, unsigned index) {
-    need(loop.getResult(index));
-    need(loop.getRegionIterArg(index));
-    need(loop.getInitArgs()[index]);
-    need(loop.getBody()->getTerminator()->getOperand(index));
-  }
-
-  void needForwarded(scf::WhileOp loop, unsigned index) {
-    need(loop.getResult(index));
-    need(loop.getAfterArguments()[index]);
-    need(loop.getConditionOp().getArgs()[index]);
   }
 
   llvm::DenseMap<int64_t, tape::Record> records;

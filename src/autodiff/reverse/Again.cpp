@@ -10,7 +10,7 @@ using namespace mlir;
 namespace costate::autodiff {
 
 /// Reverses one iteration. `carried`: the adjoints of what it hands on, of what
-/// varies; they come back as those of what it was given.
+/// is active; they come back as those of what it was given.
 LogicalResult Reverser::reverseIteration(const Iteration &iteration,
                                          SmallVectorImpl<Value> &carried,
                                          Sweep &sweep) {
@@ -47,6 +47,7 @@ SmallVector<Operation *> Reverser::runAgain(Block &body, IRMapping &copies,
     op = sweep.b.clone(*op, copies);
   for (auto [value, copy] : copies.getValueMap()) {
     activity.copied(value, copy);
+    influence.copied(value, copy);
     if (Value adjoint = adjointLocals.lookup(value))
       adjointLocals[copy] = adjoint;
   }

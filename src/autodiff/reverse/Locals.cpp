@@ -16,7 +16,7 @@ void Reverser::declareAdjoints(Block &body, Builder &b) {
   auto range = dyn_cast<ir::RangeOp>(body.getParentOp());
   SmallVector<ir::LocalOp> locals;
   body.walk([&](ir::LocalOp local) {
-    if (isVaried(local) && local->getParentOfType<ir::RangeOp>() == range)
+    if (isActive(local) && local->getParentOfType<ir::RangeOp>() == range)
       locals.push_back(local);
   });
   for (ir::LocalOp local : locals) {
@@ -64,7 +64,7 @@ void Reverser::reverseLocalStore(ir::LocalStoreOp store, Sweep &sweep) {
   if (!adjoint)
     return;
   Value index = sweep.scope.use(store.getIndex()), value = store.getValue();
-  if (isVaried(value)) {
+  if (isActive(value)) {
     Value g = ir::LocalLoadOp::create(sweep.b, value.getType(), adjoint, index);
     add(sweep, value, g);
   }

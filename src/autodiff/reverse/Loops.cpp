@@ -83,7 +83,7 @@ LogicalResult Reverser::reverseFor(scf::ForOp loop, Results g, Sweep &sweep) {
   Builder &b = reversed.b;
   Iteration parts{*loop.getBody(), {}, {}, nullptr};
   SmallVector<Value> inits, next, receivers;
-  for (unsigned i : variedAmong(loop.getRegionIterArgs())) {
+  for (unsigned i : activeAmong(loop.getRegionIterArgs())) {
     Value argument = loop.getRegionIterArg(i);
     parts.given.push_back(argument);
     parts.yielded.push_back(loop.getYieldedValues()[i]);
@@ -110,7 +110,7 @@ LogicalResult Reverser::reverseFor(scf::ForOp loop, Results g, Sweep &sweep) {
 //===-- while -------------------------------------------------------------===//
 
 /// Reverses the before-region: `forwarded` holds the adjoints of what it passes
-/// on (varied results only), and comes back as those of its own arguments.
+/// on (active results only), and comes back as those of its own arguments.
 LogicalResult Reverser::reverseBefore(scf::WhileOp loop, Value iteration,
                                       SmallVectorImpl<Value> &forwarded,
                                       Sweep &sweep) {
@@ -119,12 +119,12 @@ LogicalResult Reverser::reverseBefore(scf::WhileOp loop, Value iteration,
   Scope &scope = sweep.scope.nested(before, sweep.b);
   scope.provide(before.getArguments().back(), iteration);
   Sweep inner{sweep.b, scope, sweep.adjoints};
-  for (auto [at, i] : llvm::enumerate(variedAmong(loop.getResults())))
+  for (auto [at, i] : llvm::enumerate(activeAmong(loop.getResults())))
     add(inner, condition.getArgs()[i], forwarded[at]);
   if (failed(reverseOps(operationsOf(before), inner)))
     return failure();
   forwarded.clear();
-  for (unsigned i : variedAmong(loop.getBeforeArguments())) {
+  for (unsigned i : activeAmong(loop.getBeforeArguments())) {
     Value argument = loop.getBeforeArguments()[i];
     forwarded.push_back(
         zeroIfNull(sweep.b, sweep.adjoints.take(argument), argument.getType()));
@@ -134,15 +134,15 @@ LogicalResult Reverser::reverseBefore(scf::WhileOp loop, Value iteration,
 }
 
 /// Reverses the body in iteration `iteration`: `carried` holds the adjoints of
-/// the varied before-arguments of the next iteration, and comes back as those
-/// of the varied after-arguments.
+/// the active before-arguments of the next iteration, and comes back as those
+/// of the active after-arguments.
 LogicalResult Reverser::reverseBody(scf::WhileOp loop, Value iteration,
                                     SmallVectorImpl<Value> &carried,
                                     Sweep &sweep) {
   Iteration parts{*loop.getAfterBody(), {}, {}, nullptr};
-  for (unsigned i : variedAmong(loop.getBeforeArguments()))
+  for (unsigned i : activeAmong(loop.getBeforeArguments()))
     parts.yielded.push_back(loop.getYieldOp().getOperand(i));
-  for (unsigned i : variedAmong(loop.getAfterArguments()))
+  for (unsigned i : activeAmong(loop.getAfterArguments()))
     parts.given.push_back(loop.getAfterArguments()[i]);
   Scope &scope = sweep.scope.nested(parts.block, sweep.b);
   scope.provide(parts.block.getArguments().back(), iteration);
@@ -181,28 +181,28 @@ LogicalResult Reverser::reverseLaterBody(scf::WhileOp loop, Value iteration,
   return success();
 }
 
-/// Whether the before-region only evaluates the condition, and passes varied
+/// Whether the before-region only evaluates the condition, and passes active
 /// arguments on as they are: then it has no reverse.
 bool Reverser::passesThrough(scf::WhileOp loop) const {
   scf::ConditionOp condition = loop.getConditionOp();
   for (Operation &op : *loop.getBeforeBody())
     if (effectful.contains(&op))
       return false;
-  return llvm::all_of(variedAmong(loop.getResults()), [&](unsigned i) {
+  return llvm::all_of(activeAmong(loop.getResults()), [&](unsigned i) {
     auto argument = dyn_cast<BlockArgument>(condition.getArgs()[i]);
     return argument && argument.getOwner() == loop.getBeforeBody();
   });
 }
 
-/// Adjoints of the varied before-arguments, from those of the varied values
+/// Adjoints of the active before-arguments, from those of the active values
 /// that a before-region passes through.
 SmallVector<Value> Reverser::throughBefore(scf::WhileOp loop, ValueRange g,
                                            Builder &b) {
   Adjoints adjoints;
-  for (auto [at, i] : llvm::enumerate(variedAmong(loop.getResults())))
+  for (auto [at, i] : llvm::enumerate(activeAmong(loop.getResults())))
     adjoints.add(b, loop.getConditionOp().getArgs()[i], g[at]);
   SmallVector<Value> carried;
-  for (unsigned i : variedAmong(loop.getBeforeArguments())) {
+  for (unsigned i : activeAmong(loop.getBeforeArguments())) {
     Value argument = loop.getBeforeArguments()[i];
     carried.push_back(
         zeroIfNull(b, adjoints.take(argument), argument.getType()));
@@ -219,14 +219,14 @@ LogicalResult Reverser::reverseWhile(scf::WhileOp loop, Results g,
   bool simple = passesThrough(loop);
   Value count = sweep.scope.use(tripCounts.lookup(loop));
   SmallVector<Value> results, inits, receivers, carried;
-  for (unsigned i : variedAmong(loop.getResults()))
+  for (unsigned i : activeAmong(loop.getResults()))
     results.push_back(zeroIfNull(outer, g[i], loop.getResult(i).getType()));
   if (simple)
     inits = throughBefore(loop, results, outer);
 
   ReverseLoop reversed(loop.getLoc(), count.getType());
   Builder &b = reversed.b;
-  for (unsigned i : variedAmong(loop.getBeforeArguments())) {
+  for (unsigned i : activeAmong(loop.getBeforeArguments())) {
     Type type = loop.getBeforeArguments()[i].getType();
     carried.push_back(reversed.carry(type));
     receivers.push_back(loop.getInits()[i]);

@@ -48,9 +48,8 @@ Reverser::Reverser(ir::KernelOp kernel,
                    Exclusive exclusiveOf, const sizing::Policy &policy)
     : kernel(kernel), adjointArrays(std::move(adjointArrays)),
       tripCounts(std::move(tripCounts)),
-      activity(
-          kernel,
-          [this](Value array) { return this->adjointArrays.contains(array); }),
+      activity(kernel, [this](Value array) { return hasAdjoint(array); }),
+      influence(kernel, [this](Value array) { return hasAdjoint(array); }),
       exclusiveOf(std::move(exclusiveOf)), records{sizing::Planner(policy)} {}
 
 bool isOfPrimal(Operation *op) {
@@ -91,7 +90,8 @@ LogicalResult Reverser::checkRules() {
     bool plain = op->getNumRegions() == 0 && op->getNumResults() > 0 &&
                  !isa<ir::LoadOp, func::CallOp>(op) && !ir::isOfLocal(op);
     if (!plain || isDiscrete(op) || findRule(op) ||
-        llvm::none_of(op->getOperands(), [&](Value v) { return isVaried(v); }))
+        llvm::none_of(op->getOperands(),
+                      [&](Value v) { return activity.isVaried(v); }))
       return WalkResult::advance();
     return WalkResult(emitNoRule(op));
   });
@@ -101,9 +101,8 @@ LogicalResult Reverser::checkRules() {
 void Reverser::collectEffects() {
   kernel.walk([&](Operation *op) {
     std::optional<ArrayAccess> access = accessOf(op);
-    bool ofArray =
-        access && access->isWrite() && adjointArrays.contains(access->array);
-    bool ofLocal = ir::writesLocal(op) && isVaried(ir::localOf(op));
+    bool ofArray = access && access->isWrite() && hasAdjoint(access->array);
+    bool ofLocal = ir::writesLocal(op) && isActive(ir::localOf(op));
     if (!ofArray && !ofLocal)
       return;
     while (op && effectful.insert(op).second)
@@ -159,7 +158,7 @@ LogicalResult Reverser::reverseOp(Operation *op, Sweep &sweep) {
 }
 
 void Reverser::add(Sweep &sweep, Value value, Value g) {
-  if (g && isVaried(value))
+  if (g && isActive(value))
     sweep.adjoints.add(sweep.b, value, g);
 }
 
@@ -185,7 +184,7 @@ void Reverser::reverseStore(ir::StoreOp store, Sweep &sweep) {
     return;
   SmallVector<Value> indices = use(sweep, store.getIndices());
   Value value = store.getValue();
-  if (isVaried(value)) {
+  if (isActive(value)) {
     add(sweep, value, take(store, adjoint, indices, sweep.b));
     return;
   }
@@ -195,7 +194,7 @@ void Reverser::reverseStore(ir::StoreOp store, Sweep &sweep) {
 
 void Reverser::reverseUpdate(ir::AtomicAddOp update, Sweep &sweep) {
   Value adjoint = adjointArrays.lookup(update.getArray());
-  if (!adjoint || !isVaried(update.getValue()))
+  if (!adjoint || !isActive(update.getValue()))
     return;
   SmallVector<Value> indices = use(sweep, update.getIndices());
   Value g = ir::LoadOp::create(sweep.b, update.getValue().getType(), adjoint,
@@ -271,7 +270,7 @@ void Reverser::reverseScalar(Operation *op, Sweep &sweep) {
   auto result = [&] { return sweep.scope.use(op->getResult(0)); };
   RuleArguments arguments{sweep.b, op, operand, result};
   for (OpOperand &use : op->getOpOperands()) {
-    if (!isVaried(use.get()))
+    if (!isActive(use.get()))
       continue;
     Factor factor = rule(arguments, use.getOperandNumber());
     add(sweep, use.get(), applyFactor(sweep.b, g, factor, use.get().getType()));
@@ -306,10 +305,10 @@ Value Reverser::zeroIfNull(Builder &b, Value g, Type type) {
   return g ? g : floatConstant(b, type, 0);
 }
 
-SmallVector<unsigned> Reverser::variedAmong(ValueRange values) const {
+SmallVector<unsigned> Reverser::activeAmong(ValueRange values) const {
   SmallVector<unsigned> indices;
   for (auto [index, value] : llvm::enumerate(values))
-    if (isVaried(value))
+    if (isActive(value))
       indices.push_back(index);
   return indices;
 }

@@ -3,6 +3,7 @@
 
 #include "autodiff/Differentiate.h"
 #include "autodiff/activity/Activity.h"
+#include "autodiff/activity/Influence.h"
 #include "autodiff/reverse/Construction.h"
 #include "autodiff/reverse/Scope.h"
 
@@ -123,7 +124,7 @@ private:
                    mlir::ValueRange results, Sweep &sweep);
   // Again.cpp: iterations.
   /// One iteration of a loop: what it hands on and what it was given, of that
-  /// what varies.
+  /// what is active.
   struct Iteration {
     mlir::Block &block;
     llvm::SmallVector<mlir::Value> yielded, given;
@@ -151,15 +152,22 @@ private:
                                                mlir::ValueRange g, Builder &b);
   mlir::Value zeroIfNull(Builder &b, mlir::Value g, mlir::Type type);
 
-  bool isVaried(mlir::Value value) const { return activity.isVaried(value); }
-  llvm::SmallVector<unsigned> variedAmong(mlir::ValueRange values) const;
+  bool hasAdjoint(mlir::Value array) const {
+    return adjointArrays.contains(array);
+  }
+  /// Whether `value` has an adjoint that may differ from 0.
+  bool isActive(mlir::Value value) const {
+    return activity.isVaried(value) && influence.has(value);
+  }
+  llvm::SmallVector<unsigned> activeAmong(mlir::ValueRange values) const;
 
   ir::KernelOp kernel;
   llvm::DenseMap<mlir::Value, mlir::Value> adjointArrays;
   llvm::DenseMap<mlir::Value, mlir::Value>
-      adjointLocals; ///< of those that vary
+      adjointLocals; ///< of those that are active
   llvm::DenseMap<mlir::Operation *, mlir::Value> tripCounts; ///< of each while
   Activity activity;
+  Influence influence;
   llvm::DenseSet<mlir::Operation *> effectful; ///< ops with adjoint effects
   Exclusive exclusiveOf; ///< arrays of which work items have own elements
   llvm::DenseSet<mlir::Value> exclusive;        ///< those of the current range
