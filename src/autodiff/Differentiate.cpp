@@ -9,6 +9,7 @@
 #include "autodiff/forward/Forward.h"
 #include "autodiff/replay/Fetches.h"
 #include "autodiff/replay/ForwardStores.h"
+#include "autodiff/replay/Overwritten.h"
 #include "autodiff/replay/Owners.h"
 #include "autodiff/replay/Replay.h"
 #include "autodiff/replay/Sections.h"
@@ -237,6 +238,7 @@ static FailureOr<Round> reverse(ir::KernelOp primal, ArrayRef<bool> active,
   expandProducts(gradient, active);
   if (way.reloads == Reloads::Forwarded)
     forwardStores(gradient);
+  eraseOverwritten(gradient);
   pruneWithinParts(gradient);
   if (way.owners == Owners::Asked)
     checkOwners(gradient, active);

@@ -7,6 +7,7 @@
 #include "autodiff/gather/Remainders.h"
 #include "autodiff/replay/Fetches.h"
 #include "autodiff/replay/ForwardStores.h"
+#include "autodiff/replay/Overwritten.h"
 #include "autodiff/replay/Replay.h"
 #include "ir/Functions.h"
 
@@ -18,6 +19,7 @@ namespace costate::autodiff {
 #define GEN_PASS_DEF_INLINECALLS
 #define GEN_PASS_DEF_PRUNE
 #define GEN_PASS_DEF_EXPANDFETCHES
+#define GEN_PASS_DEF_ERASEOVERWRITTEN
 #define GEN_PASS_DEF_FORWARDSTORES
 #define GEN_PASS_DEF_MARKEXCLUSIVE
 #define GEN_PASS_DEF_WATCHACCESSES
@@ -106,6 +108,10 @@ struct DifferentiateForward
 
 struct ForwardStores : impl::ForwardStoresBase<ForwardStores> {
   void runOnOperation() override { forwardStores(getOperation()); }
+};
+
+struct EraseOverwritten : impl::EraseOverwrittenBase<EraseOverwritten> {
+  void runOnOperation() override { eraseOverwritten(getOperation()); }
 };
 
 struct NormalizeLoops : impl::NormalizeLoopsBase<NormalizeLoops> {

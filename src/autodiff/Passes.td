@@ -155,6 +155,22 @@ def ForwardStores : Pass<"forward-stores", "::costate::ir::KernelOp"> {
   }];
 }
 
+def EraseOverwritten : Pass<"erase-overwritten", "::costate::ir::KernelOp"> {
+  let summary = "erase stores that the work item certainly overwrites";
+  let description = [{
+    ```mlir
+    // before
+    costate.store %v, %y[%i] : !costate.array<f64, 1>
+    costate.store %w, %y[%i] : !costate.array<f64, 1>
+    // after
+    costate.store %w, %y[%i] : !costate.array<f64, 1>
+    ```
+
+    A gradient is made of what is left: the adjoint of `%v` is 0, and that of
+    the element is cleared once. The primal stays what it is.
+  }];
+}
+
 def ExpandFetches : Pass<"expand-fetches", "::costate::ir::KernelOp"> {
   let summary = "loads and stores in the place of atomics that nobody interrupts";
   let description = [{

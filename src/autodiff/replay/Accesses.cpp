@@ -13,6 +13,17 @@ std::optional<ArrayAccess> accessOf(Operation *op) {
   return std::nullopt;
 }
 
+Relation relate(OperandRange one, OperandRange other) {
+  bool same = true;
+  for (auto [a, b] : llvm::zip(one, other)) {
+    auto distance = constantDifference(Affine::of(a), Affine::of(b));
+    if (distance && *distance != 0)
+      return Relation::Apart;
+    same &= distance.has_value();
+  }
+  return same ? Relation::Same : Relation::Unknown;
+}
+
 SmallVector<ArrayAccess> accessesIn(Operation *op) {
   SmallVector<ArrayAccess> accesses;
   op->walk<WalkOrder::PreOrder>([&](Operation *nested) {

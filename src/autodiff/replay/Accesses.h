@@ -37,6 +37,12 @@ inline bool isExclusive(mlir::Operation *op) {
 /// The access that `op` makes, if it makes one.
 std::optional<ArrayAccess> accessOf(mlir::Operation *op);
 
+/// Whether two accesses to one array are to one element.
+enum class Relation { Same, Apart, Unknown };
+
+/// For values of the indices at one time.
+Relation relate(mlir::OperandRange one, mlir::OperandRange other);
+
 /// All accesses under `op`, in program order.
 llvm::SmallVector<ArrayAccess> accessesIn(mlir::Operation *op);
 

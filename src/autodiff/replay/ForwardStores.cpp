@@ -14,21 +14,6 @@ static bool writes(Operation *op, Value array) {
   });
 }
 
-namespace {
-enum class Relation { Same, Apart, Unknown };
-} // namespace
-
-static Relation relate(OperandRange one, OperandRange other) {
-  bool same = true;
-  for (auto [a, b] : llvm::zip(one, other)) {
-    auto distance = constantDifference(Affine::of(a), Affine::of(b));
-    if (distance && *distance != 0)
-      return Relation::Apart;
-    same &= distance.has_value();
-  }
-  return same ? Relation::Same : Relation::Unknown;
-}
-
 /// What `load` finds, as far as the operation `op` before it tells: a value, or
 /// null; then `isOpen` says whether to look further back.
 static Value valueFrom(Operation *op, ir::LoadOp load, bool &isOpen) {

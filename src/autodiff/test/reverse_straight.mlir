@@ -86,3 +86,22 @@ costate.kernel @common(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %
     costate.store %p, %y[%j] : !costate.array<f64, 1>
   }
 }
+
+// An element that is stored twice: its adjoint is taken and cleared once, and
+// nothing is computed for what nobody sees.
+// CHECK-LABEL: costate.kernel @twice.grad
+// CHECK-NOT:     costate.exp
+// CHECK:         costate.load %arg3
+// CHECK-NEXT:    costate.store %{{.*}}, %arg3
+// CHECK-NOT:     %arg3
+// CHECK:         costate.return
+costate.kernel @twice(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  costate.range (%i) in (%n) {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    %e = costate.exp %v : f64
+    costate.store %e, %y[%i] : !costate.array<f64, 1>
+    %s = costate.sin %v : f64
+    costate.store %s, %y[%i] : !costate.array<f64, 1>
+  }
+}
