@@ -58,22 +58,51 @@ llvm::Error addHostMaths(LLJIT &jit) {
   return llvm::Error::success();
 }
 
+/// Functions of SLEEF, which is loaded when one of them is first used.
+class Sleef final : public DefinitionGenerator {
+public:
+  explicit Sleef(char prefix) : prefix(prefix) {}
+
+  llvm::Error tryToGenerate(LookupState &state, LookupKind kind,
+                            JITDylib &library, JITDylibLookupFlags flags,
+                            const SymbolLookupSet &symbols) override {
+    if (llvm::none_of(symbols,
+                      [](const auto &one) { return isOurs(one.first); }))
+      return llvm::Error::success();
+    if (llvm::Error error = open())
+      return error;
+    return opened->tryToGenerate(state, kind, library, flags, symbols);
+  }
+
+private:
+  static bool isOurs(const SymbolStringPtr &name) {
+    return (*name).starts_with("Sleef_");
+  }
+
+  llvm::Error open() {
+    if (opened)
+      return llvm::Error::success();
+    // LLVM closes it at the end of the process, where code may still run.
+    dlopen("libsleef.so.3", RTLD_NOW | RTLD_NODELETE);
+    auto loaded =
+        DynamicLibrarySearchGenerator::Load("libsleef.so.3", prefix, isOurs);
+    if (!loaded)
+      return loaded.takeError();
+    opened = std::move(*loaded);
+    return llvm::Error::success();
+  }
+
+  char prefix;
+  std::unique_ptr<DefinitionGenerator> opened;
+};
+
 llvm::Error addLibraries(LLJIT &jit) {
   JITDylib &library = jit.getMainJITDylib();
   if (llvm::Error error = library.define(absoluteSymbols(hostSymbols(jit))))
     return error;
   char prefix = jit.getDataLayout().getGlobalPrefix();
-  if (host().maths != "libm") {
-    // LLVM closes it at the end of the process, where code may still run.
-    dlopen("libsleef.so.3", RTLD_NOW | RTLD_NODELETE);
-    auto sleef = DynamicLibrarySearchGenerator::Load(
-        "libsleef.so.3", prefix, [](const SymbolStringPtr &name) {
-          return (*name).starts_with("Sleef_");
-        });
-    if (!sleef)
-      return sleef.takeError();
-    library.addGenerator(std::move(*sleef));
-  }
+  if (host().maths != "libm")
+    library.addGenerator(std::make_unique<Sleef>(prefix));
   if (llvm::Error error = addHostMaths(jit))
     return error;
   auto process = DynamicLibrarySearchGenerator::GetForCurrentProcess(prefix);
@@ -131,9 +160,25 @@ private:
   std::map<ResourceKey, std::vector<uintptr_t>> places;
 };
 
+/// For a session that links objects only.
+class NoCompiler final : public IRCompileLayer::IRCompiler {
+public:
+  NoCompiler() : IRCompiler({}) {}
+
+  Expected<std::unique_ptr<MemoryBuffer>> operator()(Module &) override {
+    return createStringError("nothing is compiled here");
+  }
+};
+
 Expected<std::unique_ptr<LLJIT>> createJit() {
-  host(); // initialises the target
-  auto jit = LLJITBuilder().setPlatformSetUp(setUpInactivePlatform).create();
+  Triple triple(host().triple);
+  auto jit = LLJITBuilder()
+                 .setJITTargetMachineBuilder(JITTargetMachineBuilder(triple))
+                 .setDataLayout(DataLayout(triple.computeDataLayout()))
+                 .setCompileFunctionCreator(
+                     [](auto) { return std::make_unique<NoCompiler>(); })
+                 .setPlatformSetUp(setUpInactivePlatform)
+                 .create();
   if (!jit)
     return jit.takeError();
   if (auto *layer = dyn_cast<ObjectLinkingLayer>(&(*jit)->getObjLinkingLayer()))

@@ -12,6 +12,7 @@
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
+#include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
@@ -39,12 +40,42 @@ void allow(StringMap<bool> &features, Vectors widest) {
     feature.second &= isAllowed(feature.first(), widest);
 }
 
-std::string textOf(const StringMap<bool> &features) {
-  SmallVector<std::string> names;
+SmallVector<std::string> flagsOf(const StringMap<bool> &features) {
+  SmallVector<std::string> flags;
   for (const auto &feature : features)
-    names.push_back((feature.second ? "+" : "-") + feature.first().str());
-  sort(names);
-  return join(names, ",");
+    flags.push_back((feature.second ? "+" : "-") + feature.first().str());
+  sort(flags);
+  return flags;
+}
+
+const llvm::Target &targetOf(const Triple &triple) {
+  std::string error;
+  const llvm::Target *target = TargetRegistry::lookupTarget(triple, error);
+  if (!target)
+    report_fatal_error(Twine(error));
+  return *target;
+}
+
+FeatureBitset bitsWith(MCSubtargetInfo info, ArrayRef<std::string> flags) {
+  for (const std::string &flag : flags)
+    info.ApplyFeatureFlag(flag);
+  return info.getFeatureBits();
+}
+
+/// The flags in which `features` differs from what a processor of that name
+/// has. LLVM reads them again and again.
+std::string textOf(const Host &host, const StringMap<bool> &features) {
+  Triple triple(host.triple);
+  std::unique_ptr<MCSubtargetInfo> usual(
+      targetOf(triple).createMCSubtargetInfo(triple, host.cpu, ""));
+  SmallVector<std::string> flags = flagsOf(features);
+  FeatureBitset wanted = bitsWith(*usual, flags);
+  StringMap<bool> differs;
+  for (const SubtargetFeatureKV &one : usual->getAllProcessorFeatures())
+    differs[one.Key] = wanted[one.Value] != usual->getFeatureBits()[one.Value];
+  SmallVector<std::string> few = flags;
+  erase_if(few, [&](StringRef flag) { return !differs[flag.drop_front()]; });
+  return join(bitsWith(*usual, few) == wanted ? few : flags, ",");
 }
 
 Host detectHost() {
@@ -56,7 +87,7 @@ Host detectHost() {
   StringMap<bool> features = sys::getHostCPUFeatures();
   if (Result<Vectors> widest = chosenVectors())
     allow(features, *widest);
-  host.features = textOf(features);
+  host.features = textOf(host, features);
   host.scalarFeatures = host.features;
   if (!Triple(host.triple).isX86()) {
     host.maths = "libm";
@@ -70,7 +101,7 @@ Host detectHost() {
   host.maths = avx512 ? "avx512" : avx2 ? "avx2" : "sse2";
   host.vectorBits = avx512 ? 512 : avx2 ? 256 : 128;
   allow(features, Vectors::AVX2);
-  host.scalarFeatures = textOf(features);
+  host.scalarFeatures = textOf(host, features);
   return host;
 }
 
@@ -138,19 +169,24 @@ bool addOwnPass(StringRef name, FunctionPassManager &passes,
   return true;
 }
 
-bool hasVectors(const Function &function) {
-  return llvm::any_of(instructions(function), [](const Instruction &one) {
-    return one.getType()->isVectorTy() ||
-           llvm::any_of(one.operand_values(), [](const Value *value) {
-             return value->getType()->isVectorTy();
+bool hasValue(const Function &function,
+              function_ref<bool(const Type *)> isOne) {
+  return llvm::any_of(instructions(function), [&](const Instruction &one) {
+    return isOne(one.getType()) ||
+           llvm::any_of(one.operand_values(), [&](const Value *value) {
+             return isOne(value->getType());
            });
   });
 }
 
-/// With half as many registers, long functions take long to compile.
+/// With half as many registers, long functions take long to compile; where
+/// there are only integers, another description of the processor does.
 bool doesWithoutAvx512(const Function &function) {
   constexpr unsigned longest = 1500; // instructions
-  return function.getInstructionCount() <= longest && !hasVectors(function);
+  auto isVector = [](const Type *type) { return type->isVectorTy(); };
+  auto isFloat = [](const Type *type) { return type->isFloatingPointTy(); };
+  return function.getInstructionCount() <= longest &&
+         hasValue(function, isFloat) && !hasValue(function, isVector);
 }
 
 void addSanitizer(ModulePassManager &passes) {
@@ -184,13 +220,9 @@ void setAttributes(Module &module) {
 
 std::unique_ptr<TargetMachine> createTargetMachine() {
   Triple triple(host().triple);
-  std::string error;
-  const llvm::Target *target = TargetRegistry::lookupTarget(triple, error);
-  if (!target)
-    report_fatal_error(Twine(error));
   TargetOptions options;
   options.AllowFPOpFusion = FPOpFusion::Strict;
-  return std::unique_ptr<TargetMachine>(target->createTargetMachine(
+  return std::unique_ptr<TargetMachine>(targetOf(triple).createTargetMachine(
       triple, host().cpu, host().features, options, Reloc::PIC_, std::nullopt,
       CodeGenOptLevel::Less, /*JIT=*/true));
 }

@@ -1,10 +1,15 @@
 #include "compiler/Target.h"
 
+#include "base/Vectors.h"
+
 #include "llvm/AsmParser/Parser.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
 
 #include <gtest/gtest.h>
 
@@ -40,6 +45,40 @@ TEST(Target, FunctionsWithoutVectorsDoWithoutAvx512) {
   EXPECT_EQ(featuresOf(*module, "alone"), host().scalarFeatures);
   EXPECT_EQ(featuresOf(*module, "together"), host().features);
   EXPECT_EQ(host().scalarFeatures.find("+avx512"), std::string::npos);
+}
+
+/// Each description of a processor takes LLVM time.
+TEST(Target, FunctionsOfIntegersAreForTheProcessorAsItIs) {
+  llvm::LLVMContext context;
+  llvm::SMDiagnostic error;
+  auto module = llvm::parseAssemblyString("define i64 @alone(i64 %x) {\n"
+                                          "  %y = mul i64 %x, %x\n"
+                                          "  ret i64 %y\n"
+                                          "}\n",
+                                          error, context);
+  ASSERT_TRUE(module) << error.getMessage().str();
+  auto machine = createTargetMachine();
+  ASSERT_TRUE(optimise(*module, *machine));
+  ASSERT_TRUE(emitObject(*module, *machine));
+  EXPECT_EQ(featuresOf(*module, "alone"), host().features);
+}
+
+TEST(Target, FeaturesAreThoseInWhichTheProcessorDiffersFromItsName) {
+  llvm::Triple triple(host().triple);
+  const llvm::Target *target = &createTargetMachine()->getTarget();
+  auto bits = [&](llvm::StringRef features) {
+    std::unique_ptr<llvm::MCSubtargetInfo> info(
+        target->createMCSubtargetInfo(triple, host().cpu, features));
+    return info->getFeatureBits();
+  };
+  std::string all;
+  for (const auto &feature : llvm::sys::getHostCPUFeatures())
+    all += (all.empty() ? "" : ",") + std::string(feature.second ? "+" : "-") +
+           feature.first().str();
+  if (*costate::chosenVectors() == costate::Vectors::AVX512) {
+    EXPECT_EQ(bits(host().features), bits(all));
+  }
+  EXPECT_LT(host().features.size(), all.size());
 }
 
 } // namespace

@@ -48,3 +48,22 @@ def test_names_that_nobody_has():
         program = f"import costate as ti\ntry:\n    ti.{name}\nexcept AttributeError as error:\n    print(error)"
         assert "nonsense" in " ".join(printed(program))
     assert printed("try:\n    import costate.nonsense\nexcept ModuleNotFoundError as error:\n    print(error.name)") == ["costate.nonsense"]
+
+
+def test_launches_load_the_libraries_that_they_need(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text("""
+import costate as ti
+ti.init(arch=ti.cpu)
+x = ti.field(ti.f32, 3)
+
+@ti.kernel
+def add():
+    for i in x:
+        x[i] += 1
+
+add()
+print(x[0], "sleef" in open("/proc/self/maps").read())
+""")
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["1.0", "False"]

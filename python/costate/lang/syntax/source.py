@@ -28,6 +28,23 @@ def _move_named_conditions(tree: ast.Module) -> None:
             node.test = always
 
 
+def block(lines: list[str], first: int) -> str:
+    """The function that begins at a line, as far as indentation shows: what is cut in the middle does not parse. "": none
+    begins there. To ask the tokens of Python takes the time of a compilation."""
+    def indent(line: str) -> int:
+        return len(line.expandtabs()) - len(line.expandtabs().lstrip())
+
+    head = first
+    while head < len(lines) and not lines[head].lstrip().startswith(("def ", "async def ")):
+        if head == first and not lines[head].lstrip().startswith("@"):
+            return ""
+        head += 1
+    end = head + 1
+    while end < len(lines) and (indent(lines[end]) > indent(lines[first]) or lines[end].lstrip()[:1] in CONTINUES):
+        end += 1
+    return "".join(lines[first:end])
+
+
 class Source:
     """The syntax tree of a Python function, with the line numbers of its file."""
 
@@ -36,23 +53,39 @@ class Source:
         self.name = function.__qualname__.split(".")[-1] if function.__name__ != "<lambda>" else (
             "<lambda>")
         self.file = inspect.getsourcefile(function) or function.__code__.co_filename
-        try:
-            lines, first = inspect.getsourcelines(function)
-        except (OSError, TypeError):
-            raise QuadrantsSyntaxError(
-                f"the source of `{self.name}` is not available (it was typed into an interpreter, "
-                "or made by `exec`); write it to a file, or register its text with `linecache`"
-            ) from None
-        if function.__name__ == "<lambda>":
-            raise QuadrantsSyntaxError(f"File \"{self.file}\", line {first}: a kernel is a function "
-                                       "made with `def`, not a lambda")
-        self.node = self._parse("".join(lines), first)
+        self.node = self._short_way() or self._long_way()
         if isinstance(self.node, ast.AsyncFunctionDef):
             raise type(unsupported(self.node))(self.show(self.node, str(unsupported(self.node))))
         self._mangle()
         self._check_node()
         self._places: dict[Any, Any] = {}
         self.changes: dict[Any, Any] = {}   # of statements, see scan.py
+
+    def _short_way(self) -> Any:
+        """The tree, or None if it takes more than indentation to see where the function ends."""
+        if hasattr(self.function, "__wrapped__"):
+            return None
+        code = self.function.__code__
+        linecache.checkcache(self.file)
+        text = block(linecache.getlines(self.file, self.function.__globals__), code.co_firstlineno - 1)
+        try:
+            return self._parse(text, code.co_firstlineno) if text else None
+        except SyntaxError:
+            return None
+
+    def _long_way(self) -> Any:
+        """The tree, by the tokens of Python."""
+        try:
+            lines, first = inspect.getsourcelines(self.function)
+        except (OSError, TypeError):
+            raise QuadrantsSyntaxError(
+                f"the source of `{self.name}` is not available (it was typed into an interpreter, "
+                "or made by `exec`); write it to a file, or register its text with `linecache`"
+            ) from None
+        if self.function.__name__ == "<lambda>":
+            raise QuadrantsSyntaxError(f"File \"{self.file}\", line {first}: a kernel is a function "
+                                       "made with `def`, not a lambda")
+        return self._parse("".join(lines), first)
 
     def _parse(self, text: str, first: int) -> Any:
         indented = text[:1] in " \t"
@@ -112,6 +145,9 @@ class Source:
             line, start, stop = line[first:first + MOST_SHOWN], start - first, min(stop - first, MOST_SHOWN)
         return f"{head}\n{line}\n{' ' * start}{'^' * (stop - start)}\n{text}"
 
+
+#: With what no statement begins; "": lines without anything.
+CONTINUES = ("", "#", ")", "]", "}")
 
 #: Characters of a line of the source.
 MOST_SHOWN = 200
