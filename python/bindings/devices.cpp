@@ -1,6 +1,7 @@
 #include "bindings/Bindings.h"
 
 #include "costate/cache.h"
+#include "costate/dlpack.h"
 
 #include <nanobind/operators.h>
 #include <nanobind/stl/function.h>
@@ -143,6 +144,11 @@ void bindDevices(nb::module_ &module) {
           "(a cudaStream_t as an integer). BadArgument on devices other than "
           "`cuda`.")
       .def("use_own_stream", &Device::use_own_stream, Release())
+      .def("let_wait", &let_wait, "stream"_a.none(), Release(),
+           "What others queue on `stream` from here on comes after all that "
+           "the device was asked to do. `stream` is as consumers of DLPack "
+           "pass it: 1 or None is CUDA's default stream, 2 that of the thread, "
+           "-1 none, any other a handle. Other devices are waited for.")
       .def("capture", &Device::capture, "body"_a,
            "Runs `body`, and keeps what it launches and fills on this device "
            "instead of doing it: a `Graph`. CannotCapture for what a replay "

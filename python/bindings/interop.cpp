@@ -1,5 +1,7 @@
 #include "bindings/Foreign.h"
 
+#include "costate/dlpack.h"
+
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -115,6 +117,14 @@ static LentMemory lend(AnyArray &array, bool writable) {
   return array.lend(writable, loc);
 }
 
+/// The same, but that a stream of the consumer waits.
+static LentMemory lendTo(AnyArray &array, std::optional<int64_t> stream) {
+  Loc loc = callerLoc();
+  GilRelease release;
+  let_wait(array.device(), stream);
+  return array.lend(true, loc);
+}
+
 /// As DLPack counts them.
 static int32_t deviceType(const AnyArray &array) {
   constexpr int32_t vulkan = 7;
@@ -139,26 +149,36 @@ static nb::object view(AnyArray &array, bool writable) {
   return make(static_cast<nb::ndarray<nb::numpy, nb::ro> *>(nullptr));
 }
 
-/// Whether `wishes` has a true `name`; takes it out.
-static bool takeWish(nb::kwargs &wishes, const char *name) {
-  bool wished =
-      wishes.contains(name) && PyObject_IsTrue(nb::object(wishes[name]).ptr());
-  if (wishes.contains(name))
-    nb::del(wishes[name]);
-  return wished;
+/// The wish of that name, or None; takes it out.
+static nb::object takeWish(nb::kwargs &wishes, const char *name) {
+  if (!wishes.contains(name))
+    return nb::none();
+  nb::object wish = wishes[name];
+  nb::del(wishes[name]);
+  return wish;
+}
+
+static std::optional<int64_t> streamOf(nb::object wish) {
+  std::optional<int64_t> stream;
+  if (!nb::try_cast(wish, stream))
+    reject("the stream of a consumer is an integer or None, and not of type " +
+           std::string(nb::type_name(wish.type()).c_str()));
+  return stream;
 }
 
 static nb::object toDlpack(AnyArray &array, nb::kwargs wishes) {
-  takeWish(wishes, "stream"); // there is nothing left to wait for
+  nb::object stream = takeWish(wishes, "stream");
   if (array.device().name().starts_with("vulkan"))
     throw nb::buffer_error("only the device itself uses the memory of an array "
                            "on `vulkan`; pass a copy, such as x.to_numpy()");
-  if (takeWish(wishes, "copy")) {
+  if (PyObject_IsTrue(takeWish(wishes, "copy").ptr())) {
     if (deviceType(array) != nb::device::cpu::value)
       throw nb::buffer_error("no copies of arrays on `cuda`");
     return nb::cast(&array).attr("to_numpy")().attr("__dlpack__")(**wishes);
   }
-  LentMemory memory = lend(array, true);
+  LentMemory memory = deviceType(array) == nb::device::cuda::value
+                          ? lendTo(array, streamOf(stream))
+                          : lend(array, true);
   std::vector<size_t> shape = extentsOf(array);
   nb::ndarray<nb::array_api> data(
       memory.address, shape.size(), shape.data(), capsuleOf(memory), nullptr,
@@ -208,9 +228,9 @@ void bindInterop(nb::class_<AnyArray> &array) {
           "what holds the memory. While that lives, the array counts as "
           "written by others at any time.")
       .def("__dlpack__", &toDlpack, "kwargs"_a,
-           "After all that the device was asked to do. While it is in use, "
-           "the array counts as written by others at any time. BufferError on "
-           "`vulkan`.")
+           "After all that the device was asked to do: on `cuda` the "
+           "consumer's `stream` waits for that. While it is in use, the array "
+           "counts as written by others at any time. BufferError on `vulkan`.")
       .def("__dlpack_device__", [](const AnyArray &array) {
         return nb::make_tuple(deviceType(array), 0);
       });

@@ -327,6 +327,11 @@ def test_devices():
         _core.Array(small, DType.f64, (1 << 20,))
     with pytest.raises(_core.BadArgument):
         small.use_stream(1)
+    for stream in (None, -1, 1, 2, 1 << 40):
+        small.let_wait(stream)
+    for stream in (0, -2):
+        with pytest.raises(_core.BadArgument, match="no stream that could wait; pass 1"):
+            small.let_wait(stream)
     x = _core.Array(small, DType.f64, (10,))
     assert small.current_bytes > 0 and x.device == small and hash(x.device) == hash(small)
     small.reset_statistics()

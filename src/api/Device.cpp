@@ -1,4 +1,4 @@
-#include "costate/device.h"
+#include "costate/dlpack.h"
 
 #include "api/Cache.h"
 #include "api/Checked.h"
@@ -208,6 +208,19 @@ void Device::use_stream(void *stream) const {
 }
 void Device::use_own_stream() const {
   checked(handle->useStream(std::nullopt));
+}
+void costate::let_wait(const Device &device, std::optional<int64_t> stream) {
+  detail::requireNoCapture("let others wait for it");
+  constexpr int64_t nobody = -1, defaultStream = 1;
+  int64_t waiting = stream.value_or(defaultStream);
+  if (waiting == 0 || waiting < nobody)
+    raise(ErrorCode::BadArgument,
+          "`" + std::to_string(waiting) +
+              "` is no stream that could wait; pass 1 for CUDA's "
+              "default stream, 2 for that of the thread, the handle of "
+              "another one, or -1 if nothing is to wait");
+  if (waiting != nobody)
+    checked(device.shared()->letWait(reinterpret_cast<void *>(waiting)));
 }
 std::string Device::name() const { return handle->info().name; }
 int Device::threads() const { return handle->info().threads; }

@@ -109,6 +109,10 @@ public:
   /// back to the device's own one for none; after all that was queued before.
   /// BadArgument if the device has no streams.
   virtual Result<> useStream(std::optional<void *> stream) = 0;
+  /// The other way round: what others queue on `stream` from here on comes
+  /// after all that was asked for before. Waits itself if the device has no
+  /// streams.
+  virtual Result<> letWait(void *) { return synchronize(); }
 
   /// Keeps `steps` without doing any of them. CannotCapture if one has to
   /// wait for the device.

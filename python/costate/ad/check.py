@@ -10,7 +10,7 @@ import numpy as np
 
 from costate import _core
 from costate.ad.host_numbers import Again
-from costate.errors import QuadrantsAssertionError
+from costate.errors import BadArgument, QuadrantsAssertionError
 from costate.lang.base.state import state
 from costate.lang.data import storage
 from costate.lang.launch.scalar_slopes import Directions
@@ -100,6 +100,8 @@ def check_gradient(kernel: Kernel, *args: Any, **options: Any) -> _core.Gradient
     if state.tape is not None:
         raise QuadrantsAssertionError("check_gradient inside of a `Tape`")
     compiled, arguments = kernel.compiled(*args, **options)
+    if compiled is None:
+        raise BadArgument(f"kernel `{kernel.__name__}` does nothing, and has no derivatives; check one that writes an array")
     storage.flush()
     return _core.check_gradient(compiled, *arguments)
 
@@ -119,7 +121,8 @@ def hessian_vector_product(kernel: Kernel, *args: Any, scalars: Mapping[str, Any
     compiled, arguments = kernel.compiled(*args, numbers=directions if scalars else None, **options)
     directions.check(kernel.__name__)
     storage.flush()
-    compiled.gradient().jvp(*arguments)
+    if compiled is not None:
+        compiled.gradient().jvp(*arguments)
     return directions.products() if scalars else None
 
 

@@ -66,3 +66,16 @@ def test_numbers_of_the_host_are_computed_again(double, monkeypatch, shares):
         add(b ** 2, v[1] * b)
     found = x.grad.to_numpy()
     assert np.abs(found).min() > 1
+
+
+def test_a_kernel_that_does_nothing_has_no_derivatives_to_compare():
+    x = ti.field(ti.f64, 3, needs_grad=True, needs_dual=True)
+
+    @ti.kernel
+    def nothing():
+        pass
+
+    with pytest.raises(ti.BadArgument, match="`nothing` does nothing, and has no derivatives"):
+        ti.ad.check_gradient(nothing)
+    ti.ad.hessian_vector_product(nothing)
+    assert x.grad.to_numpy().tolist() == [0, 0, 0]

@@ -131,6 +131,48 @@ def test_only_cuda_has_its_interface():
 
 
 @on_cuda
+def test_the_stream_of_a_consumer_waits_and_the_host_does_not():
+    x = numbered(KINDS["field"])
+
+    @qd.kernel
+    def fill():
+        for i, j in x:
+            x[i, j] = i + j
+
+    fill()
+    waits = qd.statistics().synchronizations
+    for wishes in ({}, {"stream": None}, {"stream": 1}, {"stream": 2}, {"stream": -1}):
+        assert "dltensor" in repr(x.__dlpack__(**wishes))
+    assert qd.statistics().synchronizations == waits
+    for stream in (0, -2):
+        with pytest.raises(qd.BadArgument, match="no stream that could wait"):
+            x.__dlpack__(stream=stream)
+    with pytest.raises(qd.BadArgument, match="an integer or None"):
+        x.__dlpack__(stream="fast")
+    x.to_dlpack()
+    assert qd.statistics().synchronizations > waits
+
+
+@on_cuda
+def test_streams_of_pytorch_wait():
+    torch = pytest.importorskip("torch")
+    x = qd.field(qd.f32, 1 << 22)
+
+    @qd.kernel
+    def grow(v: qd.f32):
+        for i in x:
+            for _ in range(2000):
+                x[i] = x[i] * 0.5 + v
+
+    for stream in (torch.cuda.default_stream(), torch.cuda.Stream()):
+        x.fill(0)
+        grow(stream.cuda_stream % 7 + 1)
+        with torch.cuda.stream(stream):
+            seen = torch.from_dlpack(x).clone()
+        assert torch.all(seen == seen[0]) and abs(float(seen[0]) - 2 * (stream.cuda_stream % 7 + 1)) < 1e-3
+
+
+@on_cuda
 def test_cuda_array_interface():
     x = numbered(KINDS["vectors"])
     place = x.__cuda_array_interface__

@@ -81,6 +81,19 @@ std::vector<uint64_t> numbers(size_t count, uint64_t first = 1) {
 
 //===-- Memory ------------------------------------------------------------===//
 
+TEST_P(DeviceConformance, OthersMayWaitInsteadOfTheHost) {
+  Buffer y = uploaded<uint64_t>({1, 2});
+  launch(y, 10, 3);
+  auto waits = [&] { return device->statistics().synchronizations; };
+  auto before = waits();
+  constexpr uintptr_t defaultStream = 1;
+  check(device->letWait(reinterpret_cast<void *>(defaultStream)));
+  bool hasStreams = device->info().target.starts_with("sm_");
+  EXPECT_EQ(waits(), before + (isAsynchronous() && !hasStreams));
+  EXPECT_EQ(read(y), std::vector<uint64_t>({13, 23}));
+  device->release(y);
+}
+
 TEST_P(DeviceConformance, TellsWhatItIs) {
   EXPECT_EQ(device->info().name, GetParam());
   EXPECT_GE(device->info().threads, 1);

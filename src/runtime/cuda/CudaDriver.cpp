@@ -120,6 +120,7 @@ public:
   Result<> synchronize() override;
 
   Result<> useStream(std::optional<void *> stream) override;
+  Result<bool> letWait(void *stream) override;
   Result<> beginCapture() override;
   Result<std::shared_ptr<gpu::Captured>> endCapture() override;
   Result<> replay(gpu::Captured &captured) override;
@@ -404,6 +405,17 @@ Result<> CudaDriver::useStream(std::optional<void *> stream) {
   if (stream)
     next = static_cast<Stream>(*stream);
   return session->result(session->useStream(next), "go on in another stream");
+}
+
+Result<bool> CudaDriver::letWait(void *stream) {
+  Status status = session->letWait(static_cast<Stream>(stream));
+  if (status == captureUnsupported)
+    return Failure{ErrorCode::CannotCapture,
+                   "somebody captures the stream that is to wait for the "
+                   "device; share arrays before the capture begins"};
+  if (status != success)
+    return session->failure(status, "let another stream wait");
+  return true;
 }
 
 Result<> CudaDriver::beginCapture() {

@@ -91,13 +91,15 @@ public:
     locking.createStream(&stream, nonBlockingStream);
     return stream;
   }
-  static void append(Stream stream, Work work) {
+  static void append(Stream handle, Work work) {
+    Stream stream = streamOf(handle);
     if (stream->captured)
       stream->captured->work.push_back(std::move(work));
     else
       stream->queue.push_back(std::move(work));
   }
-  static void run(Stream stream) {
+  static void run(Stream handle) {
+    Stream stream = streamOf(handle);
     while (!stream->queue.empty()) {
       Work work = std::move(stream->queue.front());
       stream->queue.pop_front();
@@ -106,6 +108,19 @@ public:
   }
 
 private:
+  /// The default streams have numbers.
+  static Stream streamOf(Stream handle) {
+    switch (reinterpret_cast<uintptr_t>(handle)) {
+    case 0:
+    case 1:
+      return &fake->legacy;
+    case 2:
+      return &fake->ofThread;
+    default:
+      return handle;
+    }
+  }
+
   /// To be called where a capturing thread would spoil its graph.
   static Status outsideOfCapture(Status status = success) {
     if (fake->capturer != std::this_thread::get_id())
@@ -179,6 +194,7 @@ private:
   static inline FakeCuda *fake = nullptr;
   FakeCuda *const before;
   std::set<Stream> streams;
+  StreamObject legacy, ofThread;
   std::set<Event> events;
   std::set<void *> pinned;
   std::map<void *, size_t> allocations;
@@ -270,7 +286,7 @@ inline void FakeCuda::makeStreams(Api &api) {
     return success;
   };
   api.recordEvent = [](Event event, Stream stream) {
-    auto mark = std::make_shared<EventObject::Mark>(stream);
+    auto mark = std::make_shared<EventObject::Mark>(streamOf(stream));
     event->mark = mark;
     append(stream, [mark] { mark->done = true; });
     return success;
@@ -296,7 +312,8 @@ inline void FakeCuda::makeStreams(Api &api) {
 
 inline void FakeCuda::makeGraphs(Api &api) {
   api.captureStatus = [](Stream stream, CaptureStatus *status) {
-    *status = stream->captured ? CaptureStatus::Active : CaptureStatus::None;
+    *status = streamOf(stream)->captured ? CaptureStatus::Active
+                                         : CaptureStatus::None;
     return success;
   };
   api.beginCapture = [](Stream stream, CaptureMode mode) {

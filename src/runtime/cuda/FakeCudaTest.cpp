@@ -279,6 +279,55 @@ TEST_F(CudaQueue, WorkGoesToTheStreamOfTheUserInOrder) {
   fake.api().destroyStream(stream);
 }
 
+/// What others read in their stream, without a wait of the host.
+TEST_F(CudaQueue, StreamsOfOthersWaitForTheDevice) {
+  Stream theirs = fake.makeStream();
+  std::byte *memory = *driver->allocate(8);
+  auto *number = reinterpret_cast<uint64_t *>(memory);
+  uint64_t value = 1;
+  for (Stream handle : {theirs, Stream(nullptr), reinterpret_cast<Stream>(1),
+                        reinterpret_cast<Stream>(2)}) {
+    check(driver->upload(memory, &value, 8));
+    add(memory, 1, 2);
+    Result<bool> waits = driver->letWait(handle);
+    ASSERT_TRUE(waits.ok());
+    EXPECT_TRUE(*waits);
+    uint64_t seen = 0;
+    FakeCuda::append(handle, [&] { seen = *number; });
+    FakeCuda::run(handle);
+    EXPECT_EQ(seen, 3u);
+  }
+  EXPECT_EQ(waits(), 0u);
+  driver->release(memory);
+  driver = nullptr;
+  fake.api().destroyStream(theirs);
+}
+
+TEST_F(CudaQueue, TheStreamInUseHasNothingToWaitFor) {
+  Stream stream = fake.makeStream();
+  check(driver->useStream(stream));
+  size_t events = fake.liveEvents();
+  ASSERT_TRUE(driver->letWait(stream).ok());
+  EXPECT_EQ(fake.liveEvents(), events);
+  driver = nullptr;
+  fake.api().destroyStream(stream);
+}
+
+TEST_F(CudaQueue, AStreamThatSomebodyCapturesCannotWait) {
+  Stream stream = fake.makeStream();
+  GraphHandle graph = nullptr;
+  fake.api().beginCapture(stream, CaptureMode::ThreadLocal);
+  Result<bool> waits = driver->letWait(stream);
+  ASSERT_FALSE(waits.ok());
+  EXPECT_EQ(waits.error().code, ErrorCode::CannotCapture);
+  EXPECT_NE(waits.error().text.find("before the capture"), std::string::npos);
+  fake.api().endCapture(stream, &graph);
+  EXPECT_TRUE(graph->work.empty());
+  fake.api().destroyGraph(graph);
+  driver = nullptr;
+  fake.api().destroyStream(stream);
+}
+
 TEST_F(CudaQueue, AStreamThatSomebodyCapturesIsRefused) {
   const Api &api = fake.api();
   Stream stream = fake.makeStream();

@@ -54,9 +54,7 @@ Status Session::refuseCaptured(Stream stream) {
   return captured == CaptureStatus::None ? success : captureUnsupported;
 }
 
-Status Session::useStream(std::optional<Stream> stream) {
-  std::unique_lock lock(switching);
-  Stream next = stream.value_or(own);
+Status Session::order(Stream next) {
   if (next == queue)
     return success;
   for (Stream stream : {queue, next})
@@ -68,11 +66,21 @@ Status Session::useStream(std::optional<Stream> stream) {
             call(functions.createEvent, &switched, eventWithoutTime))
       return status;
   Status status = call(functions.recordEvent, switched, queue);
-  if (status == success)
-    status = call(functions.streamWaitsFor, next, switched, 0u);
+  return status ? status : call(functions.streamWaitsFor, next, switched, 0u);
+}
+
+Status Session::useStream(std::optional<Stream> stream) {
+  std::unique_lock lock(switching);
+  Stream next = stream.value_or(own);
+  Status status = order(next);
   if (status == success)
     queue = next;
   return status;
+}
+
+Status Session::letWait(Stream stream) {
+  std::unique_lock lock(switching);
+  return order(stream);
 }
 
 Result<> Session::result(Status status, const std::string &doing) const {

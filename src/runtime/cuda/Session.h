@@ -82,11 +82,18 @@ public:
   /// What is appended from here on goes to `stream`, or to our own one for
   /// none, after all that has been appended before.
   Status useStream(std::optional<Stream> stream);
+  /// What others append to `stream` from here on comes after all that has been
+  /// appended before.
+  Status letWait(Stream stream);
 
   /// Of what is being captured, or of all the rest.
   Counters &counters() { return isCapturing() ? captured : counted; }
 
 private:
+  /// What is appended to `next` comes after what has been appended to the
+  /// stream in use. Under the lock.
+  Status order(Stream next);
+
   /// A graph of the user would miss what we do besides launching.
   Status refuseCaptured(Stream stream);
 

@@ -62,6 +62,7 @@ Result<std::shared_ptr<Module>> CapturingDriver::load(const DeviceCode &code) {
 Result<> CapturingDriver::useStream(std::optional<void *>) {
   return changeFailure();
 }
+Result<bool> CapturingDriver::letWait(void *) { return changeFailure(); }
 Result<> CapturingDriver::beginCapture() { return changeFailure(); }
 Result<std::shared_ptr<Captured>> CapturingDriver::endCapture() {
   return changeFailure();

@@ -44,6 +44,7 @@ public:
   Counters &counters() override { return real.counters(); }
 
   Result<> useStream(std::optional<void *> stream) override;
+  Result<bool> letWait(void *stream) override;
   Result<> beginCapture() override;
   Result<std::shared_ptr<Captured>> endCapture() override;
   Result<> replay(Captured &captured) override;

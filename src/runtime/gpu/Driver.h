@@ -121,6 +121,9 @@ public:
   /// to our own one for none; after all that was queued before. BadArgument if
   /// there are none.
   virtual Result<> useStream(std::optional<void *> stream) = 0;
+  /// The other way round: what others queue on `stream` from here on comes
+  /// after all that was queued before. False if there are none.
+  virtual Result<bool> letWait(void *) { return false; }
 
   /// Up to endCapture, launches, copies and fills by this thread are kept
   /// instead of queued; it must do nothing else. One thread at a time.

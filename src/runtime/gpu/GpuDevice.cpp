@@ -105,6 +105,15 @@ public:
     std::lock_guard lock(engine.mutex); // not in the middle of a launch
     return engine.driver().useStream(stream);
   }
+  Result<> letWait(void *stream) override {
+    ForeignWork work;
+    std::unique_lock lock(engine.mutex); // not in the middle of a launch
+    Result<bool> waits = engine.driver().letWait(stream);
+    lock.unlock();
+    if (!waits)
+      return waits.error();
+    return *waits ? Result<>() : synchronize();
+  }
   Result<std::shared_ptr<Graph>> capture(std::vector<Step> steps) override;
 
   Statistics statistics() const override {

@@ -305,6 +305,7 @@ public:
   Result<> useStream(std::optional<void *> stream) override {
     return real->useStream(stream);
   }
+  Result<bool> letWait(void *stream) override { return real->letWait(stream); }
   Result<> beginCapture() override;
   Result<std::shared_ptr<Captured>> endCapture() override;
   Result<> replay(Captured &captured) override;

@@ -17,7 +17,7 @@ def _base_name(node: ast.expr) -> str | None:
     return node.id if isinstance(node, ast.Name) else None
 
 
-def _targets(node: ast.expr) -> Iterator[Any]:
+def _targets(node: ast.expr) -> Iterator[ast.expr]:
     if isinstance(node, (ast.Tuple, ast.List)):
         for e in node.elts:
             yield from _targets(e)
@@ -26,8 +26,8 @@ def _targets(node: ast.expr) -> Iterator[Any]:
 
 
 class _Changes:
-    def __init__(self, by_reference: Callable[..., Any]) -> None:
-        self.names: set[Any] = set()
+    def __init__(self, by_reference: Callable[[ast.expr], bool]) -> None:
+        self.names: set[str] = set()
         self.by_reference = by_reference
 
     def visit(self, node: ast.stmt) -> None:
@@ -60,7 +60,7 @@ class _Changes:
                ast.Call: _call}
 
 
-def changes(node: ast.stmt, by_reference: Callable[..., Any]) -> set[Any]:
+def changes(node: ast.stmt, by_reference: Callable[[ast.expr], bool]) -> set[str]:
     """The names that a statement assigns, or whose components it assigns.
 
     `by_reference(func)` says whether a call may change the variables that it gets.
@@ -70,16 +70,16 @@ def changes(node: ast.stmt, by_reference: Callable[..., Any]) -> set[Any]:
     return found.names
 
 
-def calls_methods(node: Any, name: str) -> bool:
+def calls_methods(node: ast.AST, name: str) -> bool:
     """Whether a function calls methods of what has this name."""
     return any(isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)
                and _base_name(n.func.value) == name for n in ast.walk(node))
 
 
-_assigned: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()   # of sources
+_assigned: weakref.WeakKeyDictionary[Source, set[str]] = weakref.WeakKeyDictionary()   # of sources
 
 
-def with_assigned_elements(source: Source) -> set[Any]:
+def with_assigned_elements(source: Source) -> set[str]:
     """The names of what a function assigns elements of."""
     found = _assigned.get(source)
     if found is None:
@@ -88,7 +88,7 @@ def with_assigned_elements(source: Source) -> set[Any]:
     return found
 
 
-def has_jump(statements: list[Any], kind: type[Any]) -> bool:
+def has_jump(statements: list[ast.stmt], kind: type[ast.stmt]) -> bool:
     """Whether a `break` (`continue`) of this loop is among its statements."""
     for statement in statements:
         if isinstance(statement, kind):
@@ -110,7 +110,7 @@ def is_simple(node: ast.expr) -> bool:
 
 def is_evaluated_once(statement: ast.stmt, node: ast.NamedExpr) -> bool:
     """Whether a statement evaluates one of its expressions once, whatever the values are."""
-    always: dict[type[Any], Callable[[Any], Iterable[Any]]] = {ast.BoolOp: lambda n: n.values[:1], ast.IfExp: lambda n: [n.test],
+    always: dict[type[ast.AST], Callable[[Any], Iterable[ast.AST]]] = {ast.BoolOp: lambda n: n.values[:1], ast.IfExp: lambda n: [n.test],
                                                                ast.If: lambda n: [n.test], ast.For: lambda n: [n.iter],
                                                                ast.While: lambda n: [], ast.ListComp: lambda n: []}
     waiting: list[ast.AST] = [statement]
@@ -122,6 +122,6 @@ def is_evaluated_once(statement: ast.stmt, node: ast.NamedExpr) -> bool:
     return False
 
 
-def may_be_integer(node: Any) -> bool:
+def may_be_integer(node: ast.AST) -> bool:
     """Whether a condition may be an integer that is no bool; those of functions count as bools."""
     return not any(isinstance(n, (ast.Compare, ast.BoolOp, ast.Not, ast.Call)) for n in ast.walk(node))

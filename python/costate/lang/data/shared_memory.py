@@ -37,11 +37,12 @@ class SharedMemory:
 
     def __dlpack__(self, *, stream: int | None = None, max_version: tuple[int, int] | None = None,
                    dl_device: tuple[Any, int] | None = None, copy: bool | None = None) -> Any:
-        """The memory, for `from_dlpack` of other libraries, after all that the device was asked to do: a consumer has no
-        stream to wait for. While it is in use the array counts as written by others at any time. `copy=True` and
+        """The memory, for `from_dlpack` of other libraries, after all that the device was asked to do. On CUDA that is what
+        `stream` waits for: 1 or None is CUDA's default stream, 2 that of the thread, -1 none, any other its handle; the
+        host does not wait. While it is in use the array counts as written by others at any time. `copy=True` and
         `dl_device=(1, 0)`, the host, give copies. BufferError for the memory of Vulkan, and where only a copy would do
         but `copy=False`."""
-        wishes = {} if max_version is None else {"max_version": max_version}
+        wishes: dict[str, Any] = {} if max_version is None else {"max_version": max_version}
         if self._blocks() is not None:
             if copy is False:
                 raise BufferError(f"{self.describe()} is sparse: without `copy=False` others get a copy")
@@ -55,7 +56,7 @@ class SharedMemory:
         if elsewhere or copy and self.__dlpack_device__()[0] == _CPU:
             return self.to_numpy().__dlpack__(**wishes)
         with in_python():
-            return (self._copy() if copy else self._brought()).__dlpack__(**wishes)
+            return (self._copy() if copy else self._brought()).__dlpack__(stream=stream, **wishes)
 
     def _copy(self) -> Any:
         array = self.core()
@@ -99,8 +100,8 @@ class SharedMemory:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """The memory, on CUDA, after all that the device was asked to do. From here on the array counts as written by
-        others at any time, for nobody tells when they are done."""
+        """The memory, on CUDA, after all that the device was asked to do: some who read it look for no stream, and so the host
+        waits. From here on the array counts as written by others at any time, for nobody tells when they are done."""
         if runtime.device().name != "cuda":
             raise AttributeError("__cuda_array_interface__: the memory is not that of CUDA")
         if self._blocks() is not None:
@@ -112,5 +113,6 @@ class SharedMemory:
                 "version": 3, "stream": None}
 
     def to_dlpack(self) -> Any:
-        """A DLPack capsule over the memory of the array."""
-        return self.__dlpack__()
+        """A DLPack capsule over the memory of the array, for whoever takes it: the host waits."""
+        runtime.sync()
+        return self.__dlpack__(stream=-1)

@@ -36,8 +36,30 @@ from costate.lang.values.lifted import lifts, numbers, type_of
 from costate.lang.values.matrix import Matrix
 
 if TYPE_CHECKING:
+    from typing import Protocol
+
+    import torch
+
     from costate.lang.base.dtypes import DataType
     from costate.lang.values.builder import Builder
+
+    class Parameter(Protocol):
+        """What makes an argument a key and what the launch passes on, and traces it."""
+
+        name: str
+
+        def bind(self, value: Any, values: Values) -> None: ...
+
+        def trace(self, builder: Builder, value: Any, path: Path) -> Bound: ...
+
+    class Slopes(Protocol):
+        """What knows where numbers come from, see scalar_slopes.py."""
+
+        def tensor(self, tensor: torch.Tensor, values: list[float]) -> list[Any]:
+            """Numbers that know that they are those of a tensor."""
+
+        def cell(self, given: object, value: float, parameter: ScalarParameter) -> _core.Array | None:
+            """An array that stands for a number, if derivatives pass through it."""
 
 
 class Values:
@@ -45,16 +67,17 @@ class Values:
 
     __slots__ = ("items", "key", "after", "kept", "counts", "tensors", "hosts", "outside", "numbers", "has_cells")
 
-    def __init__(self, numbers: Any = None) -> None:
+    def __init__(self, numbers: Slopes | None = None) -> None:
         self.numbers = numbers        # what derivatives pass through numbers with, or None
         self.has_cells = False        # whether arrays stand for numbers
         self.items: list[Any] = []    # numbers and arrays of the library
-        self.key: list[Any] = []
-        self.after: list[Any] = []    # what happens after the launch
-        self.kept: list[Any] = []
-        self.counts: list[Any] = []   # how many items each parameter has
-        self.tensors: dict[Any, Any] = {}  # position of an item -> the tensor of PyTorch that it is
-        self.hosts: dict[Any, Any] = {}    # id of an item -> (it, the array of NumPy that it stands for)
+        self.key: list[object] = []
+        self.after: list[Callable[[], None]] = []    # what happens after the launch
+        self.kept: list[object] = []
+        self.counts: list[int] = []   # how many items each parameter has
+        self.tensors: dict[int, torch.Tensor] = {}  # position of an item -> the tensor of PyTorch that it is
+        #: id of an item -> (it, the array of NumPy that it stands for)
+        self.hosts: dict[int, tuple[_core.Array, np.ndarray[Any, Any]]] = {}
         self.outside = False  # an array may be one over memory of others
 
 
@@ -62,11 +85,11 @@ def numbers_of(values: Values) -> list[int]:
     return [item for item in values.items if not isinstance(item, _core.Array)]
 
 
-def _is_tensor(annotation: Any) -> bool:
+def _is_tensor(annotation: object) -> bool:
     return isinstance(annotation, type) and issubclass(annotation, Tensor)
 
 
-def parameter_for(name: str, annotation: Any, position: Any) -> Any:
+def parameter_for(name: str, annotation: Any, position: int | str) -> Parameter:
     """The Parameter of an annotation."""
     inner, may_be_none = without_none(annotation)
     if may_be_none:
@@ -102,7 +125,7 @@ def parameter_for(name: str, annotation: Any, position: Any) -> Any:
 class OptionalParameter:
     """`annotation | None`."""
 
-    def __init__(self, name: str, parameter: Any) -> None:
+    def __init__(self, name: str, parameter: Parameter) -> None:
         self.name, self.parameter = name, parameter
 
     def bind(self, value: Any, values: Values) -> None:
@@ -111,7 +134,7 @@ class OptionalParameter:
         else:
             self.parameter.bind(value, values)
 
-    def trace(self, builder: Builder, value: Any, path: Path) -> Any:
+    def trace(self, builder: Builder, value: Any, path: Path) -> Bound:
         return Bound(None) if value is None else self.parameter.trace(builder, value, path)
 
 
@@ -122,8 +145,8 @@ class ScalarParameter:
         self.name, self.dtype, self.shape = name, dtype, shape
         # Numbers that are passed on as they are.
         self.python_type = float if dtype.is_float else int if dtype.is_int else bool
-        self.lo: Any
-        self.hi: Any
+        self.lo: float
+        self.hi: float
         self.lo, self.hi = (-float("inf"), float("inf")) if dtype.is_float else \
             dtypes.value_range(dtype)
 
@@ -139,16 +162,16 @@ class ScalarParameter:
                                             f"converted into required type {self.dtype}")
         values.items.append(scalars.convert(number, self.dtype, f"Argument `{self.name}`"))
         if values.numbers is not None and self.dtype.is_float:
-            self._bind_cell(value if is_alive(value) else _numbers_of(value, [number], values)[0], values)
+            self._bind_cell(value if is_alive(value) else _numbers_of(value, [number], values.numbers)[0], values, values.numbers)
 
-    def _bind_cell(self, given: Any, values: Values) -> None:
+    def _bind_cell(self, given: object, values: Values, numbers: Slopes) -> None:
         """An array in the place of the last item, if derivatives pass through it."""
-        cell = values.numbers.cell(given, values.items[-1], self)
+        cell = numbers.cell(given, values.items[-1], self)
         if cell is not None:
             values.items.pop()
             _bind_array(cell, values)
 
-    def trace(self, builder: Builder, value: Any, path: Path) -> Bound:
+    def trace(self, builder: Builder, value: object, path: Path) -> Bound:
         position = path.next()
         if isinstance(path.items[position], _core.Array):
             cell = TracedArray(self.dtype, 0)
@@ -162,7 +185,7 @@ class ScalarParameter:
         return Bound(Expr(handle, self.dtype))
 
 
-def _stands_for(value: Any, dtype: DataType, shape: tuple[int, ...]) -> bool:
+def _stands_for(value: object, dtype: DataType, shape: tuple[int, ...]) -> bool:
     """Whether an array stands for a number, or for all of a vector or matrix."""
     return isinstance(value, _core.Array) and dtype.is_float and value.dtype == dtype.core and tuple(value.shape) == shape
 
@@ -174,14 +197,12 @@ def _bind_array(value: _core.Array, values: Values) -> None:
     values.key.append(("cell", len(values.items)))
 
 
-def _numbers_of(value: Any, entries: list[Any], values: Values) -> list[Any]:
+def _numbers_of(value: Any, entries: list[Any], numbers: Slopes) -> list[Any]:
     """Those of a tensor of PyTorch that requires a gradient know where they come from."""
-    if dtypes.is_tensor(value) and value.requires_grad:
-        return values.numbers.tensor(value, entries)  # type: ignore[no-any-return]
-    return entries
+    return numbers.tensor(value, entries) if dtypes.is_tensor(value) and value.requires_grad else entries
 
 
-def bind_numbers(value: Any, values: Values) -> None:
+def bind_numbers(value: object, values: Values) -> None:
     """The numbers of an object that are arguments of each launch, see lifted.py."""
     if lifts(value):
         for _, name, number in numbers(value):
@@ -205,7 +226,7 @@ class VectorParameter:
         one = ScalarParameter(self.name, self.kind.dtype or dtypes.defaults.fp, self.kind.shape)
         if values.numbers is not None and one.dtype.is_float:
             refuse_array(value, self.name)
-            entries = _numbers_of(value, entries, values)
+            entries = _numbers_of(value, entries, values.numbers)
         for e in entries:
             one.bind(e, values)
 
@@ -221,16 +242,16 @@ class VectorParameter:
 
 
 class StructParameter:
-    def __init__(self, name: Any, kind: Any) -> None:
+    def __init__(self, name: str, kind: StructType) -> None:
         self.name, self.kind = name, kind
         self.members = {k: parameter_for(f"{name}.{k}", t, k) for k, t in kind.members.items()}
 
-    def bind(self, value: Any, values: Any) -> None:
+    def bind(self, value: Any, values: Values) -> None:
         for name, parameter in self.members.items():
             given = value.get(name) if isinstance(value, dict) else getattr(value, name)
             parameter.bind(given, values)
 
-    def trace(self, builder: Any, value: Any, path: Any) -> Any:
+    def trace(self, builder: Builder, value: object, path: Path) -> Bound:
         return Bound(Struct({k: p.trace(builder, None, path).value
                              for k, p in self.members.items()}, self.kind.methods))
 
@@ -240,10 +261,10 @@ class ViewParameter:
 
     def __init__(self, name: str, kind: BufferViewType) -> None:
         self.name = name
-        self.parts: list[Any] = [ArrayParameter(name, kind.ndarray_type), ScalarParameter(name, dtypes.i32),
-                      ScalarParameter(name, dtypes.i32)]
+        self.parts: list[Parameter] = [ArrayParameter(name, kind.ndarray_type), ScalarParameter(name, dtypes.i32),
+                                       ScalarParameter(name, dtypes.i32)]
 
-    def bind(self, value: Any, values: Values) -> None:
+    def bind(self, value: object, values: Values) -> None:
         if not isinstance(value, BufferView):
             raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` is a {type(value).__name__}, not a `BufferView`; give "
                                             "`x[a:b]` or `BufferView(x, offset, size)`")
@@ -262,10 +283,10 @@ class BuilderParameter:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def _parts(self, value: Triplets) -> list[Any]:
+    def _parts(self, value: Triplets) -> list[tuple[ArrayParameter, Ndarray]]:
         return [(ArrayParameter(self.name, kind), array) for kind, array in zip(value.kinds(), value.arrays)]
 
-    def bind(self, value: Any, values: Values) -> None:
+    def bind(self, value: object, values: Values) -> None:
         if not isinstance(value, Triplets):
             raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` is a {type(value).__name__}, not a "
                                             "`linalg.SparseMatrixBuilder`")
@@ -281,7 +302,7 @@ class TemplateParameter:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def bind(self, value: Any, values: Values) -> None:
+    def bind(self, value: object, values: Values) -> None:
         if isinstance(value, Ndarray):
             ArrayParameter(self.name, NdarrayType()).bind(value, values)
             return
@@ -319,7 +340,7 @@ class TemplateParameter:
         return Bound(value)
 
 
-def _parts(value: Any) -> list[Any]:
+def _parts(value: object) -> list[object]:
     """The objects that make a template what it is: some are made anew for each use."""
     if isinstance(value, StructField) and value.members:
         return [part for one in (*value.members.values(), *value.methods.values()) for part in _parts(one)]
@@ -344,12 +365,12 @@ class DataclassParameter:
         self.members = {f.name: self._member(f.name, hints.get(f.name, f.type))
                         for f in dataclasses.fields(cls)}
 
-    def _member(self, name: str, annotation: Any) -> Any:
+    def _member(self, name: str, annotation: Any) -> Parameter:
         if isinstance(annotation, type) and issubclass(annotation, Storage) or _is_tensor(annotation):
             return AnyParameter(f"{self.name}.{name}")
         return parameter_for(f"{self.name}.{name}", annotation, name)
 
-    def bind(self, value: Any, values: Values) -> None:
+    def bind(self, value: object, values: Values) -> None:
         if not isinstance(value, self.cls):
             raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` is a {type(value).__name__}, "
                                             f"not a {self.cls.__name__}")
@@ -383,7 +404,7 @@ class ArrayParameter:
         return ArrayParameter(f"{self.name}.{name}", NdarrayType(kinds and kinds[name], self.kind.ndim,
                                                                  needs_grad=self.kind.needs_grad, boundary=self.kind.boundary))
 
-    def _bind_members(self, value: Any, values: Values) -> None:
+    def _bind_members(self, value: object, values: Values) -> None:
         kinds = self.kind.members
         if not isinstance(value, StructField) or kinds and list(kinds) != list(value.members):
             raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` (type={type(value)}) is not an ndarray of structs "
@@ -437,7 +458,7 @@ class ArrayParameter:
         values.key.append((dtype.name, ndim, element_shape, needs_grad))
         values.items.append(array)
 
-    def _foreign(self, value: Any, values: Values) -> tuple[Any, ...]:
+    def _foreign(self, value: Any, values: Values) -> tuple[_core.Array, tuple[int, ...]]:
         """An array of the library for one of NumPy or PyTorch."""
         kind = self.kind
         if isinstance(value, _core.Array):
@@ -466,7 +487,7 @@ class ArrayParameter:
                                             f"{shape}")
         return array, shape or ()
 
-    def _numpy(self, value: Any, values: Values) -> Any:
+    def _numpy(self, value: np.ndarray[Any, Any], values: Values) -> _core.Array:
         if type(value) is ReadArray:
             refuse_array(value, self.name)
             value = np.asarray(value)
@@ -525,7 +546,7 @@ class ArrayParameter:
         builder.arrays[("array", path.alias(position))] = made
         return Bound(made)
 
-    def _companion(self, builder: Builder, traced: TracedArray, array: _core.Array, item: Item) -> Callable[..., Any]:
+    def _companion(self, builder: Builder, traced: TracedArray, array: _core.Array, item: Item) -> Callable[[str], TracedArray]:
         def make(which: str) -> TracedArray:
             if not getattr(array, f"has_{which}"):
                 raise MissingGradient(f"`{self.name}` has no "
@@ -539,7 +560,7 @@ class ArrayParameter:
         return make
 
 
-def _leaf_over(tensor: Any) -> Any:
+def _leaf_over(tensor: torch.Tensor) -> torch.Tensor:
     """A leaf over the memory of a result of PyTorch, with the same `.grad`."""
     import torch
     if tensor._grad is None:
@@ -552,7 +573,7 @@ def _leaf_over(tensor: Any) -> Any:
 class Path:
     """Counts the items of a launch while the parameters are traced."""
 
-    def __init__(self, items: list[Any], aliases: dict[Any, Any]) -> None:
+    def __init__(self, items: list[Any], aliases: dict[int, int]) -> None:
         self.items = items
         self.position = -1
         self.aliases = aliases
@@ -561,20 +582,20 @@ class Path:
         self.position += 1
         return self.position
 
-    def alias(self, position: int) -> Any:
+    def alias(self, position: int) -> int:
         """The first position of the same array."""
         return self.aliases.get(position, position)
 
 
-def aliases_of(items: list[Any]) -> Any:
+def aliases_of(items: list[Any]) -> dict[int, int] | None:
     """{position: first position of the same array} of arrays that are passed more than once."""
     arrays = [(k, x) for k, x in enumerate(items) if isinstance(x, _core.Array)]
     if len(arrays) < 2:
         return None
     if len({id(x) for _, x in arrays}) == len(arrays):
         return None
-    first: dict[Any, Any] = {}
-    found: dict[Any, Any] = {}
+    first: dict[int, int] = {}
+    found: dict[int, int] = {}
     for k, x in arrays:
         if id(x) in first:
             found[k] = first[id(x)]

@@ -102,7 +102,7 @@ class Captured:
         if found.returns:
             raise CannotCapture(f"kernel `{found.name}` returns a value, for which the host would have to wait; let it write "
                                 "an array, and read that after the replay")
-        for known, tensor in ((tensor._costate, tensor) for tensor in values.tensors.values()):
+        for known, tensor in ((getattr(tensor, "_costate"), tensor) for tensor in values.tensors.values()):
             if known.is_copied:
                 raise CannotCapture(f"kernel `{found.name}` is given a tensor on `{tensor.device}`, which a launch copies; "
                                     "pass one on the device of `init`")

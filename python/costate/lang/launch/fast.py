@@ -19,6 +19,7 @@ from costate.lang.launch.arguments import DataclassParameter, ScalarParameter, T
 from costate.lang.values.lifted import lifts
 
 if TYPE_CHECKING:
+    from costate import _core
     from costate.lang.launch.arguments import Values
     from costate.lang.launch.kernel import Kernel
     from costate.lang.launch.specialisation import Specialisation
@@ -30,14 +31,14 @@ MOST = 256
 class Entry:
     """What a launch with these objects passes on."""
 
-    __slots__ = ("found", "launch", "template", "scalars", "tensors", "references", "destroyed")
+    __slots__ = ("found", "compiled", "launch", "template", "scalars", "tensors", "references", "destroyed")
 
-    def __init__(self, found: Specialisation, template: list[Any], scalars: list[Any], tensors: tuple[Any, ...],
-                 references: list[Any]) -> None:
-        self.found, self.template, self.scalars = found, template, scalars
+    def __init__(self, found: Specialisation, compiled: _core.Kernel, template: list[Any], scalars: list[tuple[int, list[int]]],
+                 tensors: tuple[Any, ...], references: list[Any]) -> None:
+        self.found, self.compiled, self.template, self.scalars = found, compiled, template, scalars
         self.tensors = tensors   # (position, what is known of the tensor of PyTorch there)
         self.references = references
-        self.launch = found.compiled.launch
+        self.launch = compiled.launch
         self.destroyed = snode.destroyed()
 
     def recorded(self, *passed: Any) -> None:
@@ -49,7 +50,7 @@ class Entry:
 
     def gradient(self, *passed: Any) -> None:
         with in_python(self.found.names):
-            self.found.compiled.grad(*passed)
+            self.compiled.grad(*passed)
 
 
 class Table:
@@ -91,7 +92,7 @@ class Table:
                 result[slot] = value
         return result
 
-    def add(self, kernel: Kernel, args: tuple[Any, ...], found: Specialisation, values: Values) -> Any:
+    def add(self, kernel: Kernel, args: tuple[Any, ...], found: Specialisation, values: Values) -> Entry | None:
         """Remembers a launch, if nothing of it may change: the entry or None."""
         if self.changing or not found.plain or values.after or values.hosts or values.has_cells \
                 or found.compiled is None:
@@ -110,10 +111,8 @@ class Table:
             self.entries.clear()
         template = found.arguments(values.items)
         slots = self._slots(kernel, found, values)
-        if slots is None:
-            return None
-        self.entries[key] = Entry(found, template, slots, tensors, references)
-        return self.entries[key]
+        made = self.entries[key] = Entry(found, found.compiled, template, slots, tensors, references)
+        return made
 
     def _tensors(self, args: tuple[Any, ...], values: Values) -> tuple[Any, ...] | None:
         """Where tensors of PyTorch stand, whose memory the device uses, and what is known of them."""
@@ -126,7 +125,7 @@ class Table:
             result.append((position, known))
         return tuple(result)
 
-    def _slots(self, kernel: Kernel, found: Specialisation, values: Values) -> list[Any]:
+    def _slots(self, kernel: Kernel, found: Specialisation, values: Values) -> list[tuple[int, list[int]]]:
         """Where the numbers of the call stand among the arguments."""
         item_of, count = {}, 0
         for k, counted in enumerate(values.counts):

@@ -42,12 +42,13 @@ def _check_apart(found: Specialisation, values: Values, args: list[Any]) -> None
 _NO_HOST = None, None
 
 
-def _memory_of(argument: Any, host: np.ndarray[Any, Any] | None, values: Values) -> np.ndarray[Any, Any] | None:
+def _memory_of(argument: object, host: np.ndarray[Any, Any] | None, values: Values) -> np.ndarray[Any, Any] | None:
     """The elements of an array on the host, or None."""
     if host is not None:
         return host
-    if any(argument is tensor for tensor in values.tensors.values()):
-        return argument.detach().numpy() if argument.device.type == "cpu" else None
+    for tensor in values.tensors.values():
+        if argument is tensor:
+            return tensor.detach().numpy() if tensor.device.type == "cpu" else None
     if not isinstance(argument, _core.Array):
         return None
     return argument.numpy() if runtime.shares_memory() else None

@@ -30,6 +30,8 @@ from costate.lang.values import random as random_numbers
 from costate.lang.values.lifted import lifts
 
 if TYPE_CHECKING:
+    from costate import _core
+    from costate.lang.launch.arguments import Parameter, Path, Slopes
     from costate.lang.values.builder import Builder
 
 
@@ -41,12 +43,12 @@ class SelfParameter:
 
     name = "self"
 
-    def bind(self, value: Any, values: Any) -> None:
+    def bind(self, value: object, values: Values) -> None:
         values.key.append(id(value))
         values.kept.append(value)
         bind_numbers(value, values)
 
-    def trace(self, builder: Builder, value: Any, path: Any) -> Bound:
+    def trace(self, builder: Builder, value: object, path: Path) -> Bound:
         if lifts(value):
             builder.lifted.add(value, path)
         return Bound(value)
@@ -82,14 +84,14 @@ class Kernel(OfTheHost):
         self.place = "_costate_kernel_" + function.__name__   # of what an object keeps of this kernel
         self.cache = Remembered()
         self.tables: dict[int, fast.Table] = {}    # by threads
-        self.warned: set[Any] = set()   # where
+        self.warned: set[object] = set()   # where
         self.autodiff_mode = AutodiffMode.NONE
         self._source: Source | None = None
         self.signature = inspect.signature(function)
-        self.hints: Any = None
+        self.hints: dict[str, Any] = {}
         self.names = tuple(self.signature.parameters)
         self.is_method = _is_method(function)
-        self._parameters: Any = None
+        self._parameters: list[Parameter] | None = None
         self._check_signature()
         _all.add(self)
 
@@ -116,19 +118,19 @@ class Kernel(OfTheHost):
                 parameter_for(p.name, p.annotation, position)  # refuses what it does not know
 
     @property
-    def parameters(self) -> Any:
+    def parameters(self) -> list[Parameter]:
         made = self.original._parameters
         if made is None:
             with threads.lock:
                 made = self.original._parameters = self._make_parameters()
         return made
 
-    def _make_parameters(self) -> list[Any]:
+    def _make_parameters(self) -> list[Parameter]:
         hints = self.original.hints = self.original.annotations()
         made = []
         for position, p in enumerate(self.signature.parameters.values()):
             if position == 0 and self.is_method:
-                parameter = SelfParameter()
+                parameter: Parameter = SelfParameter()
                 parameter.name = p.name
             else:
                 parameter = parameter_for(p.name, hints[p.name], position)
@@ -139,7 +141,7 @@ class Kernel(OfTheHost):
         """The source of the function."""
         return Source(self.function)
 
-    def annotations(self) -> dict[Any, Any]:
+    def annotations(self) -> dict[str, Any]:
         """Those of the parameters and of what it returns."""
         return hints_of(self.function)
 
@@ -150,7 +152,7 @@ class Kernel(OfTheHost):
                 self.original._source = self.original.read_source()
             return self.original._source
 
-    def return_kinds(self) -> tuple[Any, ...]:
+    def return_kinds(self) -> tuple[list[Any] | None, bool]:
         """The types of the values that the kernel returns, or None; whether they are a tuple."""
         kind = self.original.hints.get("return")
         if kind is None:
@@ -161,7 +163,7 @@ class Kernel(OfTheHost):
         is_tuple = isinstance(kind, (tuple, list))
         return list(kind) if is_tuple else [kind], is_tuple
 
-    def __get__(self, instance: Any, owner: Any) -> Kernel:
+    def __get__(self, instance: Any, owner: type | None) -> Kernel:
         if instance is None:
             return self
         try:
@@ -192,7 +194,7 @@ class Kernel(OfTheHost):
             args = tuple(bound.arguments.values())
         return args
 
-    def specialise(self, args: Any, numbers: Any = None) -> tuple[Any, ...]:
+    def specialise(self, args: tuple[Any, ...], numbers: Slopes | None = None) -> tuple[Specialisation, Values]:
         """(Specialisation, Values) for arguments; `numbers` knows where numbers come from, if derivatives pass through them."""
         if plain.active():
             plain.refuse("a derivative or report")
@@ -215,8 +217,8 @@ class Kernel(OfTheHost):
             found = self._specialised(key, args, values, aliases, validation)
         return found, values
 
-    def _specialised(self, key: tuple[Any, ...], args: tuple[Any, ...], values: Values, aliases: dict[Any, Any] | None,
-                     validation: bool) -> Any:
+    def _specialised(self, key: tuple[Any, ...], args: tuple[Any, ...], values: Values, aliases: dict[int, int] | None,
+                     validation: bool) -> Specialisation:
         """Compiled by one thread for all."""
         with threads.lock:
             cache = self.original.cache
@@ -260,7 +262,7 @@ class Kernel(OfTheHost):
             return plain.launch(self, args)
         return ad_state.launched(self, args)
 
-    def run(self, args: Any, mode: str = "primal", initial_state: bool = False, numbers: Any = None) -> Any:
+    def run(self, args: tuple[Any, ...], mode: str = "primal", initial_state: bool = False, numbers: Slopes | None = None) -> Any:
         """Launches without recording."""
         found, values = self.specialise(args, numbers)
         result = found.launch(values, mode, initial_state)
@@ -280,14 +282,15 @@ class Kernel(OfTheHost):
         directions.check(self.__name__)
         return found.launch(values, "jvp")
 
-    def prepared(self, args: Any, own: Any = None) -> tuple[Any, ...]:
+    def prepared(self, args: tuple[Any, ...], own: Own | None = None) -> tuple[
+            _core.Kernel | None, list[Any], Own, list[Callable[[], None]]]:
         """(the compiled `_core.Kernel`, its arguments, what this thread has of it, what happens after the launch), or
         with what another launch had."""
         found, values = self.specialise(args)
         if own is None:
             own = Own(found.own.arrays, found.seen, numbers_of(values))
             own.key = random_numbers.next_key() if found.needs_random else 0
-        elif not own.seen.holds() or own.numbers != numbers_of(values):
+        elif own.seen is not None and not own.seen.holds() or own.numbers != numbers_of(values):
             raise CannotReplay(f"a member of an object that kernel `{self.__name__}` reads has changed since the launch whose "
                                "derivative is taken; pass it as an argument, or take the derivative before")
         storage.flush()
@@ -295,7 +298,7 @@ class Kernel(OfTheHost):
         found.check_hosts(values, passed)
         return found.compiled, passed, own, [*values.after, *(one.check for one in found.blocks)]
 
-    def compiled(self, *args: Any, numbers: Any = None, **options: Any) -> tuple[Any, ...]:
+    def compiled(self, *args: Any, numbers: Slopes | None = None, **options: Any) -> tuple[_core.Kernel | None, list[Any]]:
         """(the compiled `_core.Kernel`, its arguments) of these arguments."""
         found, values = self.specialise(self._arguments(args, options), numbers)
         storage.flush()
@@ -312,7 +315,7 @@ class Kernel(OfTheHost):
         text: str = found.report()
         return text
 
-    def grad(self, *args: Any, initial_state: bool = False, scalars: bool = False, **options: Any) -> Any:
+    def grad(self, *args: Any, initial_state: bool = False, scalars: bool = False, **options: Any) -> dict[str, Any] | None:
         """Adds to the gradients of what the kernel reads, from those of what it writes.
 
         `initial_state=True`: the arrays hold what they held before the launch whose gradient is
@@ -342,7 +345,7 @@ class Kernel(OfTheHost):
 class _Known:
     """What an object keeps of launches of its kernels. It is of no use to copies of the object."""
 
-    def __init__(self, original: Kernel, owner: weakref.ref[Any] | None) -> None:
+    def __init__(self, original: Kernel, owner: weakref.ref[object] | None) -> None:
         self.original, self.owner = original, owner
         self.tables: dict[int, fast.Table] = {}
         _all.add(self)
@@ -350,7 +353,7 @@ class _Known:
     def _forget(self) -> None:
         self.tables = {}
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
         return type(None), ()
 
 
@@ -379,10 +382,10 @@ def _is_method(function: Callable[..., Any]) -> bool:
 @overload
 def kernel(function: Callable[..., Any]) -> Kernel: ...
 @overload
-def kernel(*, pure: Any = ..., fastcache: bool = ..., graph: bool = ..., gpu_graph: bool = ..., checkpoints: bool = ...,
+def kernel(*, pure: object = ..., fastcache: bool = ..., graph: bool = ..., gpu_graph: bool = ..., checkpoints: bool = ...,
            debug: bool | None = ..., deterministic: bool | None = ..., fast_math: bool | None = ..., find_nan: bool | None = ...,
            lanes: int | None = ..., tape_budget: int | str | None = ...) -> Callable[[Callable[..., Any]], Kernel]: ...
-def kernel(function: Callable[..., Any] | None = None, *, pure: Any = None, fastcache: bool = False,
+def kernel(function: Callable[..., Any] | None = None, *, pure: object = None, fastcache: bool = False,
            graph: bool = False, gpu_graph: bool = False, checkpoints: bool = False, debug: bool | None = None,
            deterministic: bool | None = None, fast_math: bool | None = None, find_nan: bool | None = None,
            lanes: int | None = None, tape_budget: int | str | None = None) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -43,7 +43,7 @@ MOST_FRAMES = 4000   # of Python; many more could overflow the stack of C where 
 
 
 @contextmanager
-def _deep_calls() -> Iterator[Any]:
+def _deep_calls() -> Iterator[None]:
     """Functions are traced where they are called, in several frames each."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, MOST_FRAMES))
@@ -59,20 +59,20 @@ class Own:
 
     __slots__ = ("arrays", "key", "seen", "numbers")
 
-    def __init__(self, arrays: dict[Any, Any], seen: Seen | None = None, numbers: Any = ()) -> None:
+    def __init__(self, arrays: dict[Hidden, _core.Array], seen: Seen | None = None, numbers: Sequence[float] = ()) -> None:
         self.arrays, self.key, self.seen, self.numbers = arrays, 0, seen, numbers
 
 
 class Specialisation:
     """A kernel for certain types and template arguments. It keeps no object alive whose identity is in its key."""
 
-    def __init__(self, kernel: Any, args: tuple[Any, ...], values: Values, aliases: dict[Any, Any] | None,
+    def __init__(self, kernel: Kernel, args: tuple[Any, ...], values: Values, aliases: dict[int, int] | None,
                  validation: bool, references: list[Any]) -> None:
         self.name = kernel.__name__
         self.references = references   # see `Remembered`
         self.keyed = set(map(id, values.kept))
-        self.owns: dict[Any, Any] = {}           # {thread: Own}
-        self.others: list[Any] = []         # those of the same key for other members of objects, the newest first
+        self.owns: dict[int, Own] = {}      # by threads
+        self.others: list[Specialisation] = []         # those of the same key for other members of objects, the newest first
         options = runtime.runtime().kernel_options(kernel.original.options)
         self.debug = options.debug
         try:
@@ -81,7 +81,7 @@ class Specialisation:
         except RecursiveCall as error:  # without the thousand frames that led there
             raise error.with_traceback(None) from None
 
-    def fitting(self) -> Any:
+    def fitting(self) -> Specialisation | None:
         """This one, or another variant, for the members that objects have at present, or None."""
         return next((one for one in (self, *self.others) if one.seen.holds()), None)
 
@@ -94,7 +94,7 @@ class Specialisation:
                           "replaced, which has happened often: make a parameter of a number that changes, or an element of a "
                           "field", stacklevel=2)
 
-    def _trace(self, kernel: Kernel, args: tuple[Any, ...], values: Values, aliases: dict[Any, Any] | None,
+    def _trace(self, kernel: Kernel, args: tuple[Any, ...], values: Values, aliases: dict[int, int] | None,
                options: _core.KernelOptions, validation: bool) -> None:
         source = kernel.source
         frame = Frame(kernel.function, source)
@@ -113,7 +113,7 @@ class Specialisation:
             finally:
                 builder.trace.abandon()
 
-    def _trace_parameters(self, kernel: Kernel, args: tuple[Any, ...], path: Path, frame: Frame, builder: Any) -> None:
+    def _trace_parameters(self, kernel: Kernel, args: tuple[Any, ...], path: Path, frame: Frame, builder: Builder) -> None:
         """What stands in front of the body."""
         for parameter, given in zip(kernel.parameters, args):
             frame.bind(parameter.name, parameter.trace(builder, given, path))
@@ -147,12 +147,13 @@ class Specialisation:
             elif name in structs:
                 frame.bind(name, found.value.copied(partial(frame.variable, name)))
 
-    def _finish(self, builder: Builder, options: _core.KernelOptions) -> Any:
+    def _finish(self, builder: Builder, options: _core.KernelOptions) -> _core.Kernel | None:
         self.names = [self._name(builder, k) for k in range(len(builder.arguments))]
         if builder.is_empty:
             return None
         with in_python(self.names):
-            return builder.trace.finish(options)
+            made: _core.Kernel = builder.trace.finish(options)
+            return made
 
     @staticmethod
     def _name(builder: Builder, position: int) -> str | None:

@@ -58,8 +58,8 @@ class Source:
             raise type(unsupported(self.node))(self.show(self.node, str(unsupported(self.node))))
         self._mangle()
         self._check_node()
-        self._places: dict[Any, Any] = {}
-        self.changes: dict[Any, Any] = {}   # of statements, see scan.py
+        self._places: dict[tuple[int, int], _core.Loc] = {}
+        self.changes: dict[tuple[int, bool], set[str]] = {}   # of statements, see scan.py
 
     def _short_way(self) -> Any:
         """The tree, or None if it takes more than indentation to see where the function ends."""
@@ -117,7 +117,7 @@ class Source:
             raise QuadrantsSyntaxError(f"File \"{self.file}\", line {code.co_firstlineno}: the file has changed since `{self.name}` "
                                        "was made, and holds something else there; import it again")
 
-    def loc(self, node: Any) -> Any:
+    def loc(self, node: Any) -> _core.Loc:
         """The place of a node for the compiler."""
         key = node.lineno, node.col_offset
         if key not in self._places:

@@ -71,9 +71,9 @@ class Frame:
         self.closure = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
         self.blocks: list[Block] = []
         self._changes = source.changes
-        self.loops: list[Any] = []            # "range", "loop", "static", "once": from the outermost to the innermost
-        self.unrolled: list[Any] = []         # how much control flow of run time surrounds the "static" ones
-        self.jump: Any = None           # "break" or "continue", on the way to the end of such a loop
+        self.loops: list[str] = []            # "range", "loop", "static", "once": from the outermost to the innermost
+        self.unrolled: list[int] = []         # how much control flow of run time surrounds the "static" ones
+        self.jump: str | None = None           # "break" or "continue", on the way to the end of such a loop
         self.in_static = False     # whether an argument of `ti.static` is evaluated
         self.return_type: Any = None
         self.early: Any = None          # see early.py
@@ -88,7 +88,7 @@ class Frame:
     def depth(self, depth: int) -> None:
         self.scopes[0].depth = depth
 
-    def changes(self, statement: ast.stmt, is_static: bool = False) -> set[Any]:
+    def changes(self, statement: ast.stmt, is_static: bool = False) -> set[str]:
         """The names that a statement changes; of constants, which calls of functions only pass on, fewer."""
         key = id(statement), is_static
         found = self._changes.get(key)
@@ -97,7 +97,7 @@ class Frame:
             found = self._changes[key] = changes(statement, asked)
         return found
 
-    def changed_in(self, name: str, statements: list[Any], is_static: bool = False) -> bool:
+    def changed_in(self, name: str, statements: list[ast.stmt], is_static: bool = False) -> bool:
         return any(name in self.changes(s, is_static) for s in statements)
 
     def will_change(self, name: str, is_static: bool = False) -> bool:
@@ -155,7 +155,7 @@ class Frame:
             return Meaning(names=own)
         return Meaning((value,), own if isinstance(value, Struct) else frozenset())
 
-    def effects(self, statements: list[Any]) -> Effects:
+    def effects(self, statements: list[ast.stmt]) -> Effects:
         """What statements may do, see `analysis/effects.py`."""
         return effects_of(statements, self)
 
@@ -165,7 +165,7 @@ class Frame:
         return any(not isinstance(found, Bound) or isinstance(found.value, Struct)
                    for scope in self.scopes for found in scope.values())
 
-    def scope_of(self, name: Any) -> Any:
+    def scope_of(self, name: str) -> Scope | None:
         """The innermost scope that has a name, or None."""
         return next((scope for scope in reversed(self.scopes) if name in scope), None)
 
@@ -187,7 +187,7 @@ class Frame:
         raise QuadrantsNameError(f'Name "{name}" is not defined')
 
     @contextmanager
-    def static_arguments(self, is_static: bool) -> Iterator[Any]:
+    def static_arguments(self, is_static: bool) -> Iterator[None]:
         """The arguments of a call, maybe of `ti.static`."""
         before, self.in_static = self.in_static, is_static or self.in_static
         try:
@@ -198,5 +198,5 @@ class Frame:
     def __enter__(self) -> None:
         self.scopes.append(Scope(require("a block").depth))
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         self.scopes.pop()

@@ -35,7 +35,7 @@ ATOMIC = {ast.Add: "add", ast.Sub: "sub", ast.BitAnd: "and", ast.BitOr: "or", as
 class Statements(Expressions):
     """`block(statements)` traces statements one after the other."""
 
-    def block(self, statements: list[Any]) -> None:
+    def block(self, statements: list[ast.stmt]) -> None:
         frame = self.frame
         block = Block(statements, 0, len(frame.scopes))
         frame.blocks.append(block)
@@ -60,14 +60,14 @@ class Statements(Expressions):
             raise located(error, self.source, getattr(error, "node", node)) from error
 
     @contextmanager
-    def inside(self) -> Iterator[Any]:
+    def inside(self) -> Iterator[None]:
         """Inside of control flow of run time, with names of its own."""
         stopped = len(self.builder.stopped)
         with self.builder.nested(), self.frame:
             yield
         del self.builder.stopped[stopped:]
 
-    def inner(self, statements: list[Any]) -> None:
+    def inner(self, statements: list[ast.stmt]) -> None:
         """A block inside of control flow of run time."""
         with self.inside():
             self.block(statements)
@@ -125,14 +125,14 @@ class Statements(Expressions):
     def is_static(self, given: ast.expr | None) -> bool:
         return isinstance(given, ast.Call) and self.frame.called(given.func) is static
 
-    def unpack(self, targets: list[Any], value: Any, given: Any = None) -> None:
+    def unpack(self, targets: list[ast.expr], value: Any, given: ast.expr | None = None) -> None:
         if not isinstance(value, (Matrix, tuple, list)):
             raise QuadrantsTypeError(f"{describe(value)} cannot be unpacked")
         values = list(value)
         if len(values) != len(targets):
             raise QuadrantsTypeError(f"{len(values)} values for {len(targets)} names")
-        several = isinstance(given, (ast.Tuple, ast.List)) and len(given.elts) == len(values)
-        for one, part, node in zip(targets, values, given.elts if several else [given] * len(values)):
+        parts = given.elts if isinstance(given, (ast.Tuple, ast.List)) and len(given.elts) == len(values) else [given] * len(values)
+        for one, part, node in zip(targets, values, parts):
             self.assign(one, part, node)
 
     def find_to_change(self, name: str) -> Any:
@@ -162,10 +162,10 @@ class Statements(Expressions):
         else:
             self.declare(name, value, is_static)
 
-    def rebind(self, name: Any, value: Any) -> None:
+    def rebind(self, name: str, value: Any) -> None:
         """A name of something that is known while the kernel is compiled, or becomes it."""
         scope = self.frame.scope_of(name)
-        if scope is self.frame.scopes[-1]:
+        if scope is None or scope is self.frame.scopes[-1]:
             self.declare(name, value)
             return
         if scope.depth != self.builder.depth:
@@ -240,17 +240,18 @@ class Statements(Expressions):
     def do_Pass(self, node: ast.Pass) -> None:
         pass
 
-    def do_If(self, node: Any) -> None:
+    def do_If(self, node: ast.If) -> None:
         """An `elif` is an `if` in the `else` before it; there may be more of them than calls can be nested."""
         depth = self.builder.depth
         with ExitStack() as branches:
-            while node is not None:
-                node = self.branch(node, branches)
+            current: ast.If | None = node
+            while current is not None:
+                current = self.branch(current, branches)
             opened = self.builder.depth - depth
         for _ in range(opened):
             self.builder.trace.end()
 
-    def branch(self, node: ast.If, branches: Any) -> ast.If | None:
+    def branch(self, node: ast.If, branches: ExitStack) -> ast.If | None:
         """Traces an `if` up to an `elif`, which it returns."""
         test = self.value(node.test)
         if isinstance(test, Matrix):

@@ -27,7 +27,7 @@ class Like:
     shape: tuple[int, ...] | None
 
 
-def variable_for(value: Any, owner: tuple[Any, ...] | None = None) -> Place:
+def variable_for(value: Any, owner: tuple[object, ...] | None = None) -> Place:
     """A new local variable with this value; `owner` is the (code, name) that it has in the source."""
     make = partial(Variable, owner=owner)
     if isinstance(value, Matrix):
@@ -39,7 +39,7 @@ def variable_for(value: Any, owner: tuple[Any, ...] | None = None) -> Place:
     return make(value)
 
 
-def share(builder: Builder, place: Any) -> None:
+def share(builder: Builder, place: Place) -> None:
     """Makes hidden arrays of the variables in a place, in front of a parallel loop that changes them."""
     if isinstance(place, Variable):
         if place.element is None and place.owner:
