@@ -173,17 +173,21 @@ static std::string rangeText(const KernelCode &code, int64_t site) {
   return placeText(LineCost{.file = loc.file, .line = loc.line});
 }
 
-/// `    loop.py:12: its tape is measured by a run of the forward sweep, because
-/// it has private arrays`, for each part of the code of a GPU that needs it.
+/// `    loop.py:12: its tape is counted before it runs, because it has private
+/// arrays`, for each part of the code of a GPU that needs it.
 static std::string measuredText(const KernelCode &code) {
   std::string text;
   if (code.device)
     for (const runtime::gpu::DeviceFunction &function : code.device->functions)
-      if (!function.measure.empty() && function.needWord < 0)
-        text += "    " + rangeText(code, function.tapeSite) +
-                ": its tape is measured by a run of the forward sweep, "
-                "because " +
-                function.obstacle + "\n";
+      if (function.pushes && function.needWord < 0)
+        text += "    " + rangeText(code, function.tapeSite) + ": its tape is " +
+                (function.dryRun ? "measured by a run of the forward sweep"
+                                 : "counted before it runs") +
+                ", because " + function.obstacle +
+                (function.dryRun
+                     ? ", and what its iterations follow from is overwritten"
+                     : "") +
+                "\n";
   return text;
 }
 

@@ -38,8 +38,12 @@ struct SortCosts {
 /// A range or a part of the serial code.
 struct DeviceFunction {
   std::string symbol = {};
-  /// Only counts what it would push; empty: pushes nothing.
+  /// What of it decides how large tapes get, and only counts what it would
+  /// push; empty: the function itself, or nothing.
   std::string measure = {};
+  bool pushes = false; ///< onto a tape that is not in tiles
+  bool counts = false; ///< others need its results to count
+  bool dryRun = false; ///< what decides its tape is overwritten
   /// Why its tape is not in tiles, in the words of a report.
   std::string obstacle = {};
   /// The word in which the host leaves the bytes of a thread's tape; -1: none.
@@ -88,8 +92,11 @@ struct DeviceCode {
   bool pushes = false; ///< onto any tape, but for those of tiles
   /// The host knows of all of them how large they get, before anything runs.
   bool knowsNeeds = false;
-  bool mayFail = false; ///< threads may report errors
-  bool prints = false;  ///< and lines to be printed
+  /// Parameters that decide sizes of tapes.
+  std::vector<int64_t> countedFrom = {};
+  bool countsWritten = false; ///< some of them are overwritten
+  bool mayFail = false;       ///< threads may report errors
+  bool prints = false;        ///< and lines to be printed
 };
 
 } // namespace costate::runtime::gpu

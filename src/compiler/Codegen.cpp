@@ -266,7 +266,7 @@ void fillWatched(ModuleOp module, runtime::KernelCode &code) {
 bool knowNeeds(ArrayRef<runtime::gpu::DeviceFunction> functions,
                ModuleOp module) {
   auto isKnown = [](const runtime::gpu::DeviceFunction &function) {
-    return function.measure.empty() || function.needWord >= 0 ||
+    return !function.pushes || function.needWord >= 0 ||
            function.measuredInPlace;
   };
   return !module->hasAttr(conversion::readsBackAttr) &&
@@ -303,6 +303,9 @@ describeDevice(ModuleOp module, StringRef name, Backend backend) {
     code->functions.push_back(
         {.symbol = text("symbol"),
          .measure = text("measure"),
+         .pushes = flag("pushes"),
+         .counts = flag("counts"),
+         .dryRun = flag("dry_run"),
          .obstacle = text("obstacle"),
          .needWord = number("need_word"),
          .measuredInPlace = flag("measured_in_place"),
@@ -330,9 +333,15 @@ describeDevice(ModuleOp module, StringRef name, Backend backend) {
     if (auto costs = of.getAs<DenseI64ArrayAttr>("sort_costs"); !costs.empty())
       function.sortCosts = {costs[0], costs[1], costs[2]};
     nameVariants(function, flag("drains"), backend);
-    code->pushes |= !function.measure.empty();
+    code->pushes |= function.pushes;
   }
   code->knowsNeeds = knowNeeds(code->functions, module);
+  llvm::append_range(
+      code->countedFrom,
+      module->getAttrOfType<DenseI64ArrayAttr>("costate.counted_from")
+          .asArrayRef());
+  code->countsWritten =
+      module->getAttrOfType<BoolAttr>("costate.counts_written").getValue();
   code->frameSlots =
       module->getAttrOfType<IntegerAttr>("costate.frame_slots").getInt();
   code->mayFail = module->hasAttr(conversion::mayFailAttr);

@@ -18,12 +18,12 @@ COSTATE_FIELDS(costate::runtime::Access, read, written, activeWrite, needed,
                reloaded, passedOn, neededSection, writtenSection);
 COSTATE_FIELDS(costate::runtime::gpu::SortCosts, iteration, uncoalescedWorkItem,
                uncoalescedIteration);
-COSTATE_FIELDS(costate::runtime::gpu::DeviceFunction, symbol, measure, obstacle,
-               needWord, measuredInPlace, serial, afterPivot, effects, ordered,
-               collective, blockBytes, addsUp, accumulates, tiles, expensive,
-               moderatelyExpensive, iterationRows, sharedSymbol, drainSymbol,
-               sorts, sortSymbol, sortCosts, sums, least, sumSlot, oneSum,
-               words, site, tapeSite);
+COSTATE_FIELDS(costate::runtime::gpu::DeviceFunction, symbol, measure, pushes,
+               counts, dryRun, obstacle, needWord, measuredInPlace, serial,
+               afterPivot, effects, ordered, collective, blockBytes, addsUp,
+               accumulates, tiles, expensive, moderatelyExpensive,
+               iterationRows, sharedSymbol, drainSymbol, sorts, sortSymbol,
+               sortCosts, sums, least, sumSlot, oneSum, words, site, tapeSite);
 
 /// But for its place.
 template <> struct costate::cache::Fields<LineCost> {
@@ -40,10 +40,10 @@ template <> struct costate::cache::Fields<LineCost> {
 /// But for what only a process has.
 template <> struct costate::cache::Fields<DeviceCode> {
   static auto of(auto &self) {
-    auto &[image, addresses, functions, frameSlots, pushes, knowsNeeds, mayFail,
-           prints] = self;
-    return std::tie(image, functions, frameSlots, pushes, knowsNeeds, mayFail,
-                    prints);
+    auto &[image, addresses, functions, frameSlots, pushes, knowsNeeds,
+           countedFrom, countsWritten, mayFail, prints] = self;
+    return std::tie(image, functions, frameSlots, pushes, knowsNeeds,
+                    countedFrom, countsWritten, mayFail, prints);
   }
 };
 

@@ -125,7 +125,7 @@ public:
            llvm::any_of(code.lines,
                         [](const auto &line) { return line.runsInTiles; }) &&
            llvm::any_of(code.device->functions, [](const auto &function) {
-             return !function.serial && !function.measure.empty();
+             return !function.serial && function.pushes;
            });
   }
 

@@ -1,4 +1,4 @@
-"""What a report says of tapes that are measured on a GPU, and why."""
+"""What a report says of tapes that are counted or measured on a GPU, and why."""
 
 import os
 
@@ -6,6 +6,7 @@ import numpy as np
 
 import costate as ti
 
+COUNTED = "its tape is counted before it runs, because "
 MEASURED = "its tape is measured by a run of the forward sweep, because "
 on_gpu = os.environ.get("COSTATE_DEVICE", "cpu") != "cpu"
 
@@ -50,7 +51,22 @@ def in_place(x, n, y, i):
         y[i] = y[i] * ti.sin(y[i]) + x[i]
 
 
+@ti.func
+def own_count(x, n, y, i):
+    for _ in range(2):
+        for t in range(n[i]):
+            y[i] = y[i] * ti.sin(y[i]) + x[i]
+        n[i] += 1
+
+
+def test_what_is_counted_has_a_reason():
+    for body in (plain, small_array):
+        assert COUNTED not in reported(body) and MEASURED not in reported(body)
+    overwrites = "it overwrites elements that it has read"
+    assert (COUNTED + overwrites + "\n" in reported(in_place)) == on_gpu
+
+
 def test_what_is_measured_has_a_reason():
-    assert MEASURED not in reported(plain)
-    assert MEASURED not in reported(small_array)
-    assert (MEASURED + "it overwrites elements that it has read" in reported(in_place)) == on_gpu
+    assert MEASURED not in reported(in_place)
+    assert (MEASURED + "it overwrites elements that it has read, and what its iterations follow from "
+            "is overwritten" in reported(own_count)) == on_gpu

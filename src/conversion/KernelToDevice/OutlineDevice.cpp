@@ -1,5 +1,6 @@
 #include "base/DeviceSort.h"
 #include "base/DeviceWords.h"
+#include "conversion/KernelToDevice/CountingSlice.h"
 #include "conversion/KernelToDevice/DeviceFunction.h"
 #include "conversion/KernelToDevice/HostNeed.h"
 #include "conversion/KernelToDevice/Passes.h"
@@ -27,15 +28,36 @@ struct Launcher {
   Runtime &runtime;
   std::string kernel;
   bool namesWorkItems;
-  bool measures;          ///< a launch may begin with one that only measures
   int64_t frameSlots = 1; ///< slot 0: top of the tape of the serial code
   SmallVector<Attribute> functions;
+};
+
+bool usedByHost(Value value) {
+  return llvm::any_of(value.getUsers(), [](Operation *user) {
+    return isa<ir::RangeOp>(user) || !(user->getParentOfType<ir::RangeOp>() ||
+                                       user->getParentOfType<ir::SerialOp>());
+  });
+}
+
+/// What a reversed loop, or serial code of the reverse sweep, hands to a range
+/// is not there in a launch that only counts.
+bool isMeasuredInPlace(Operation *part) {
+  return pushesForward(part) && isAfterPivot(part) &&
+         (part->hasAttr(measuredInPlaceAttr) ||
+          !isa<LLVM::LLVMFuncOp>(part->getParentOp()));
+}
+
+/// What a part has to do with the sizes of tapes.
+struct Counting {
+  Operation *copy = nullptr; ///< of the slice; null: the part itself, or none
+  bool isNeeded = false;     ///< by others, to know their tapes
+  bool isDryRun = false;     ///< what decides them is overwritten
 };
 
 /// A range or a serial part of an outlined kernel.
 class PartOutliner {
 public:
-  PartOutliner(Launcher &launcher, Operation *part)
+  PartOutliner(Launcher &launcher, Operation *part, Counting counting)
       : launcher(launcher), part(part), range(dyn_cast<ir::RangeOp>(part)),
         region(part->getRegion(0)), tiled(part->hasAttr(tilesAttr)),
         known(dyn_cast_or_null<tape::ExpectOp>(part->getPrevNode())),
@@ -44,20 +66,18 @@ public:
         reductions(region), accumulators(region),
         addsInBlock(range && contains(region, addsToBlock)),
         summation(range ? Summation::of(range) : Summation()),
-        measured(contains(region, isPush) ? part->clone() : nullptr) {}
+        pushes(pushesForward(part)), counting(counting) {}
 
   LogicalResult run() {
-    if (failed(checkSkipped()) || failed(checkRepeated()))
+    if (failed(checkRepeated()))
       return failure();
     firstSlot = launcher.frameSlots;
     launcher.frameSlots += part->getNumResults() + reductions.size();
     computeNeed();
     describe();
-    if (measured) {
-      // Standing in the kernel it can be mapped like the part itself.
-      part->getBlock()->getOperations().insert(part->getIterator(), measured);
-      emit("measure", measured, /*measures=*/true);
-      measured->erase();
+    if (counting.copy) {
+      emit("measure", counting.copy, /*measures=*/true);
+      counting.copy->erase();
     }
     emit("device", part, /*measures=*/false);
     call();
@@ -108,7 +128,7 @@ private:
   /// What the host knows of the tape of a part that has no tiles.
   void computeNeed() {
     ImplicitLocOpBuilder b(part->getLoc(), part);
-    if (measured)
+    if (pushes)
       need = emitNeed(b, part);
   }
 
@@ -146,24 +166,11 @@ private:
 
   /// Why it has a tape that is not in tiles; empty: it has none.
   StringRef obstacle() {
-    if (!measured)
+    if (!pushes)
       return "";
     if (auto known = part->getAttrOfType<StringAttr>(tapeObstacleAttr))
       return known.getValue();
     return range ? "each work item is looked at" : "it is serial code";
-  }
-
-  bool isAfterPivot() {
-    auto serial = dyn_cast<ir::SerialOp>(part);
-    return serial ? serial.getAfterPivot() : part->hasAttr(afterPivotAttr);
-  }
-
-  /// What a reversed loop, or serial code of the reverse sweep, hands to a
-  /// range is not there in a launch that only measures.
-  bool isMeasuredInPlace() {
-    return measured && isAfterPivot() &&
-           (part->hasAttr(measuredInPlaceAttr) ||
-            !isa<LLVM::LLVMFuncOp>(part->getParentOp()));
   }
 
   /// Who is measured in place runs twice, which what is overwritten in scratch
@@ -173,26 +180,10 @@ private:
     auto overwrites = [](Operation *op) {
       return ir::writesElement(op) && op->hasAttr(ir::replayedAttr);
     };
-    if (!isMeasuredInPlace() || !contains(region, overwrites))
+    if (!isMeasuredInPlace(part) || !contains(region, overwrites))
       return success();
     return part->emitError("a range that is measured in place overwrites "
                            "scratch arrays");
-  }
-
-  /// What a launch that only measures leaves out must not serve it later.
-  LogicalResult checkSkipped() {
-    bool skipped = launcher.measures && !measured && !isAfterPivot() &&
-                   contains(region, isEffect);
-    if (!skipped || (part->use_empty() && !writesSharedLocal()))
-      return success();
-    return part->emitError("what is computed here beside writes to memory may "
-                           "decide the size of a tape");
-  }
-
-  bool writesSharedLocal() {
-    return contains(region, [](Operation *op) {
-      return ir::writesLocal(op) && frameSlotOf(ir::localOf(op));
-    });
   }
 
   void describe() {
@@ -207,12 +198,16 @@ private:
                     int64_t(depth.getUncoalescedIteration())});
     launcher.functions.push_back(b.getDictionaryAttr(
         {named("symbol", b.getStringAttr(nameOf("device"))),
-         named("measure", b.getStringAttr(measured ? nameOf("measure") : "")),
-         named("measured_in_place", b.getBoolAttr(isMeasuredInPlace())),
+         named("measure",
+               b.getStringAttr(counting.copy ? nameOf("measure") : "")),
+         named("pushes", b.getBoolAttr(pushes)),
+         named("counts", b.getBoolAttr(counting.isNeeded)),
+         named("dry_run", b.getBoolAttr(counting.isDryRun)),
+         named("measured_in_place", b.getBoolAttr(isMeasuredInPlace(part))),
          named("obstacle", b.getStringAttr(obstacle())),
          named("need_word", b.getI64IntegerAttr(need ? sortWord() : -1)),
          named("serial", b.getBoolAttr(!range)),
-         named("after_pivot", b.getBoolAttr(isAfterPivot())),
+         named("after_pivot", b.getBoolAttr(isAfterPivot(part))),
          named("effects", b.getBoolAttr(contains(region, isEffect))),
          named("ordered",
                b.getBoolAttr(range && contains(region, addsInAnyOrder))),
@@ -284,7 +279,7 @@ private:
     else if (range)
       emitWorkItems(b, function, cast<ir::RangeOp>(op), own, measures);
     else
-      emitSerial(b, function, cast<ir::SerialOp>(op));
+      emitSerial(b, function, cast<ir::SerialOp>(op), measures);
     if (addsHere)
       launcher.runtime.callEndInBlock(b);
     function.end(b);
@@ -295,8 +290,9 @@ private:
     accumulators.redirect(b, copy);
   }
 
+  /// Measuring, the tape starts at address 0.
   void emitSerial(ImplicitLocOpBuilder &b, DeviceFunction &function,
-                  ir::SerialOp serial) {
+                  ir::SerialOp serial, bool measures) {
     Block *body = serial.getBody();
     auto yield = cast<ir::YieldOp>(body->getTerminator());
     splice(b, body, body->begin(), yield->getIterator());
@@ -304,6 +300,11 @@ private:
         loadSlot(b, pointerType(b.getContext()), function.words(), FrameWord);
     for (auto [k, value] : llvm::enumerate(yield.getValues()))
       storeSlot(b, value, frame, firstSlot + k);
+    if (!measures)
+      return;
+    Value top =
+        LLVM::LoadOp::create(b, pointerType(b.getContext()), function.worker());
+    commitNeed(b, function, LLVM::PtrToIntOp::create(b, b.getI64Type(), top));
   }
 
   /// for (k = thread; k < workItems; k += threads) workItem(k), in a form
@@ -619,13 +620,6 @@ private:
     }
   }
 
-  static bool usedByHost(Value value) {
-    return llvm::any_of(value.getUsers(), [](Operation *user) {
-      return isa<ir::RangeOp>(user) || !(user->getParentOfType<ir::RangeOp>() ||
-                                         user->getParentOfType<ir::SerialOp>());
-    });
-  }
-
   Value readBack(ImplicitLocOpBuilder &b, Value result, int64_t slot) {
     launcher.module->setAttr(readsBackAttr, b.getUnitAttr());
     auto entry = part->getParentOfType<LLVM::LLVMFuncOp>();
@@ -649,7 +643,8 @@ private:
   Accumulators accumulators;
   bool addsInBlock; ///< to elements that lanes of a warp likely share
   Summation summation;
-  Operation *measured; ///< a copy to be measured; null: it pushes nothing
+  bool pushes; ///< in its forward sweep
+  Counting counting;
   Value need; ///< of one thread of it, in bytes; null: not known to the host
   int64_t firstSlot = 0;
 };
@@ -672,8 +667,11 @@ public:
       parts.push_back(op);
       return WalkResult::skip();
     });
-    for (Operation *part : parts)
-      if (failed(PartOutliner(launcher, part).run()))
+    FailureOr<SmallVector<Counting>> countings = cutSlices(parts);
+    if (failed(countings))
+      return failure();
+    for (auto [part, counting] : llvm::zip_equal(parts, *countings))
+      if (failed(PartOutliner(launcher, part, counting).run()))
         return failure();
     entry.walk([](Operation *op) {
       if (isa<UnrealizedConversionCastOp, ir::LocalOp>(op) &&
@@ -685,6 +683,63 @@ public:
   }
 
 private:
+  /// Of the parts that a launch runs first to know the sizes of tapes.
+  FailureOr<SmallVector<Counting>> cutSlices(ArrayRef<Operation *> parts) {
+    SmallVector<Operation *> counted;
+    llvm::copy_if(parts, std::back_inserter(counted),
+                  [](Operation *part) { return !isMeasuredInPlace(part); });
+    CountingSlice slice(counted);
+    bool pushes = llvm::any_of(counted, pushesForward);
+    for (Operation *part : counted)
+      if (pushes)
+        addRoots(slice, part);
+    if (Operation *part = slice.obstacle())
+      return part->emitError("what is computed here beside writes to memory "
+                             "may decide the size of a tape");
+    tell(slice);
+    return llvm::map_to_vector(parts, [&](Operation *part) {
+      return countingOf(slice, counted, part);
+    });
+  }
+
+  /// The host asks for results of the forward sweep only.
+  static void addRoots(CountingSlice &slice, Operation *part) {
+    if (pushesForward(part))
+      slice.addPushes(part);
+    if (isAfterPivot(part))
+      return;
+    for (Value result : part->getResults())
+      if (usedByHost(result))
+        slice.addResult(result);
+  }
+
+  static Counting countingOf(const CountingSlice &slice,
+                             ArrayRef<Operation *> counted, Operation *part) {
+    bool pushes = pushesForward(part);
+    if (isMeasuredInPlace(part)) {
+      CountingSlice own(part);
+      own.addPushes(part);
+      return {own.cut(part)};
+    }
+    Counting counting{.isNeeded = slice.isNeeded(part)};
+    if (pushes || (counting.isNeeded && isa<ir::SerialOp>(part)))
+      counting.copy = slice.cut(part);
+    if (pushes) {
+      CountingSlice own(counted);
+      own.addPushes(part);
+      counting.isDryRun = own.readsWritten();
+    }
+    return counting;
+  }
+
+  void tell(const CountingSlice &slice) {
+    Builder b(launcher.module.getContext());
+    launcher.module->setAttr("costate.counted_from",
+                             b.getDenseI64ArrayAttr(slice.reads()));
+    launcher.module->setAttr("costate.counts_written",
+                             b.getBoolAttr(slice.readsWritten()));
+  }
+
   /// No other work item interferes with serial code.
   static void runAlone(ir::SerialOp serial) {
     serial.walk([](Operation *op) {
@@ -713,7 +768,6 @@ struct OutlineDevice : impl::OutlineDeviceBase<OutlineDevice> {
                         .kernel = kernel.getName().str(),
                         .namesWorkItems =
                             debug || contains(kernel.getRegion(), isPrint),
-                        .measures = contains(kernel.getRegion(), isPush),
                         .functions = {}};
       if (failed(KernelOutliner(launcher, kernel).run()))
         return signalPassFailure();

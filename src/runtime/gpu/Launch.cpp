@@ -16,7 +16,7 @@ namespace costate::runtime {
 /// What the host code of a launch calls functions of the device for.
 enum class Pass {
   Count,   ///< nothing of the device runs: the host knows what tapes need
-  Measure, ///< forward sweeps only, to size the tapes
+  Measure, ///< what decides how large tapes get
   Run,
 };
 
@@ -36,6 +36,7 @@ struct Launch {
   Pass pass;
   size_t tapeBytes;       ///< of one thread
   size_t tapeThreads;     ///< that have one; measuring: that would need one
+  bool trustsHost = true; ///< with what it has told
   TapeSizes counted = {}; ///< so far
   std::span<const int64_t> extents = {};
   std::jmp_buf escape = {};
@@ -189,7 +190,7 @@ static size_t mostThreads(const Launch &launch,
     return 1;
   auto resident =
       static_cast<size_t>(launch.engine.driver().properties().residentThreads);
-  bool usesTape = !function.measure.empty() && launch.pass == Pass::Run;
+  bool usesTape = function.pushes && launch.pass == Pass::Run;
   return usesTape ? std::min(resident, launch.tapeThreads) : resident;
 }
 
@@ -226,7 +227,7 @@ static Grid atMost(Grid grid, int64_t threads) {
 
 /// Whether the threads of a function may take any work items.
 static bool takesAny(const DeviceFunction &function) {
-  return !function.addsUp && !function.accumulates && function.measure.empty();
+  return !function.addsUp && !function.accumulates && !function.pushes;
 }
 
 /// Where a thread takes one work item after another, all threads run at the
@@ -274,15 +275,22 @@ static Result<> clearSums(Launch &launch, const DeviceFunction &function) {
       8 * static_cast<size_t>(function.sums), &none, 8);
 }
 
+/// Whether the host has told how much `function` pushes, and that is all that
+/// there is to know of it.
+static bool isTold(const Launch &launch, const DeviceFunction &function) {
+  return launch.pass == Pass::Count ||
+         (launch.pass == Pass::Measure && launch.trustsHost &&
+          function.needWord >= 0 && !function.counts);
+}
+
 /// Which function runs; null for none.
 static const std::string *chosen(const Launch &launch,
                                  const DeviceFunction &function) {
   if (launch.pass != Pass::Measure)
     return &function.symbol;
-  if (!function.measure.empty() && !function.measuredInPlace)
-    return &function.measure;
-  bool skipped = function.effects || function.afterPivot;
-  return skipped ? nullptr : &function.symbol;
+  if (function.measuredInPlace || !(function.pushes || function.counts))
+    return nullptr;
+  return function.measure.empty() ? &function.symbol : &function.measure;
 }
 
 static std::byte *needCell(Launch &launch, const DeviceFunction &function) {
@@ -333,8 +341,7 @@ static Result<> runFunction(Launch &launch, const DeviceFunction &function,
     return chosenGrid.error();
   Grid grid = *chosenGrid;
   int64_t threads = grid.blocks * grid.blockThreads;
-  if (launch.pass == Pass::Measure && !function.measure.empty() &&
-      !function.serial)
+  if (launch.pass == Pass::Measure && function.pushes && !function.serial)
     launch.tapeThreads =
         std::max(launch.tapeThreads, static_cast<size_t>(threads));
   if (function.sums) {
@@ -420,8 +427,11 @@ static Result<> measureInPlace(Launch &launch, const DeviceFunction &function,
 
 static Result<> runChosen(Launch &launch, const DeviceFunction &function,
                           uint64_t *words, int64_t workItems) {
-  if (launch.pass == Pass::Count)
-    return workItems ? count(launch, function, words, workItems) : Result<>();
+  if (isTold(launch, function))
+    return workItems &&
+                   !(function.measuredInPlace && launch.pass == Pass::Measure)
+               ? count(launch, function, words, workItems)
+               : Result<>();
   const std::string *symbol = chosen(launch, function);
   if (!symbol)
     return {};
@@ -453,7 +463,9 @@ static Result<> runChosen(Launch &launch, const DeviceFunction &function,
 
 [[gnu::noinline]] static bool copy(Launch &launch, void *to, const void *from,
                                    int64_t bytes) {
-  return bytes <= 0 || launch.pass == Pass::Count ||
+  bool skipped = launch.pass == Pass::Count ||
+                 (launch.pass == Pass::Measure && !launch.code.countsWritten);
+  return bytes <= 0 || skipped ||
          !failed(launch, launch.engine.driver().copy(
                              static_cast<std::byte *>(to),
                              static_cast<const std::byte *>(from),
@@ -551,19 +563,23 @@ static Result<> pass(Launch &launch) {
   return {};
 }
 
-static TapeSizes largest(const DeviceCode &code,
+/// `sizes`, and what functions have counted.
+static TapeSizes largest(const DeviceCode &code, TapeSizes sizes,
                          std::span<const uint64_t> needs) {
-  TapeSizes most;
+  uint64_t serial = 0; // each of them tells what all before it need as well
   for (size_t k = 0; k < needs.size(); ++k) {
     const DeviceFunction &function = code.functions[k];
-    if (function.serial && !function.measure.empty())
-      most.serialSite = function.tapeSite;
-    if (needs[k] <= most.thread)
-      continue;
-    most.thread = needs[k];
-    most.threadSite = function.tapeSite;
+    if (function.serial && function.pushes)
+      sizes.serialSite = function.tapeSite;
+    if (function.serial)
+      serial = std::max(serial, needs[k]);
+    else if (needs[k] > sizes.thread) {
+      sizes.thread = needs[k];
+      sizes.threadSite = function.tapeSite;
+    }
   }
-  return most;
+  sizes.serial += serial;
+  return sizes;
 }
 
 /// Asks the host code alone, without a wait.
@@ -573,7 +589,7 @@ static Result<TapeSizes> count(Launch &&launch) {
   return launch.counted;
 }
 
-/// Runs the forward sweeps, and waits for what they come to.
+/// Runs what decides how large tapes get, and waits for what they come to.
 static Result<TapeSizes> measure(Launch &&launch) {
   Engine &engine = launch.engine;
   if (auto done = clearCells(engine); !done)
@@ -585,13 +601,9 @@ static Result<TapeSizes> measure(Launch &&launch) {
           needs.data(), engine.cells.address() + needOffset, 8 * needs.size());
       !done)
     return done.error();
-  TapeSizes most = largest(launch.code, needs);
-  most.threads = launch.tapeThreads;
-  if (auto done =
-          engine.driver().download(&most.serial, engine.frame.address(), 8);
-      !done)
-    return done.error();
-  return most;
+  TapeSizes sizes = largest(launch.code, launch.counted, needs);
+  sizes.threads = std::max(sizes.threads, launch.tapeThreads);
+  return sizes;
 }
 
 /// Bytes of one lane, as far as the host knows yet.
@@ -617,24 +629,28 @@ static Result<> reserve(Engine &engine, const LaunchRequest &request,
 }
 
 /// What the host knows is enough, and may be more than it takes: where memory
-/// has no room for that, the tapes are measured.
+/// has no room for that, all tapes are measured.
 static Result<TapeSizes> reserve(Engine &engine, const LaunchRequest &request,
                                  const DeviceCode &code, LoadedCode &loaded) {
-  auto launch = [&](Pass pass) -> Launch {
-    return {engine, request, code, loaded, pass, 0, 0};
+  auto launch = [&](Pass pass, bool trustsHost) -> Launch {
+    return {engine, request, code, loaded, pass, 0, 0, trustsHost};
   };
   if (!code.pushes)
     return TapeSizes();
-  if (code.knowsNeeds) {
-    auto needs = count(launch(Pass::Count));
-    if (!needs || reserve(engine, request, *needs))
+  bool tells =
+      std::ranges::any_of(code.functions, [](const DeviceFunction &function) {
+        return function.needWord >= 0;
+      });
+  for (bool trustsHost = tells;; trustsHost = false) {
+    auto needs = trustsHost && code.knowsNeeds
+                     ? count(launch(Pass::Count, true))
+                     : measure(launch(Pass::Measure, trustsHost));
+    if (!needs)
       return needs;
+    auto done = reserve(engine, request, *needs);
+    if (done || !trustsHost)
+      return done ? needs : done.error();
   }
-  auto needs = measure(launch(Pass::Measure));
-  if (!needs)
-    return needs;
-  auto done = reserve(engine, request, *needs);
-  return done ? needs : done.error();
 }
 
 Result<LaunchReport> launch(Engine &engine, const LaunchRequest &request) {
