@@ -304,5 +304,6 @@ void *AnyArray::writable_address(Loc loc) {
   requireHost(storage);
   requireNoRecording();
   noteHostWrite(*this, allOf(*this), loc);
+  storage.isOpen = true;
   return storage.buffer.address;
 }

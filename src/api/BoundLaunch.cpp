@@ -136,6 +136,28 @@ std::vector<uint64_t> BoundLaunch::slots(const VersionArrays &versions,
   return slots;
 }
 
+/// What sizes of tapes follow from; empty if others may write there, or it is
+/// kept elsewhere.
+std::vector<uint64_t>
+BoundLaunch::countedFrom(std::span<const uint64_t> slots,
+                         const VersionArrays &versions) const {
+  const runtime::gpu::DeviceCode *device = code.device.get();
+  if (!device || device->knowsNeeds || device->countsFromAll)
+    return {};
+  std::vector<uint64_t> numbers;
+  for (int64_t i : device->countedFrom) {
+    const ArrayStorage *array = uses[i].array;
+    if (!array || array->owner || array->strangers > 0 || array->isOpen ||
+        versions.find(code.parameters[i]).address)
+      return {};
+    numbers.insert(numbers.end(), {array->identity, array->contents()});
+  }
+  for (int64_t slot : device->countedSlots)
+    numbers.push_back(slots[static_cast<size_t>(slot)]);
+  numbers.push_back(0); // there may be none
+  return numbers;
+}
+
 size_t BoundLaunch::tapeBudget() const {
   size_t chosen = call.kernel->options.tape_budget;
   return chosen ? chosen : call.device->info().tapeBudget;
@@ -210,7 +232,9 @@ BoundLaunch::launch(runtime::KeptLaunch kept) const {
 
 void BoundLaunch::execute(const VersionArrays &versions) const {
   Workspace workspace = makeWorkspace();
-  Result<runtime::LaunchReport> report = launch(request(versions, workspace));
+  runtime::KeptLaunch kept = request(versions, workspace);
+  kept.countedFrom = countedFrom(kept.arguments, versions);
+  Result<runtime::LaunchReport> report = launch(std::move(kept));
   countWrites();
   compiled.tapeBytes = checked(std::move(report)).tapeBytes;
   compiled.versionBytes = versions.bytes();

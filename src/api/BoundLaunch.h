@@ -53,6 +53,8 @@ private:
   std::vector<compiler::Derivation> waysToSaveLess() const;
   bool isLeftOut(runtime::Parameter parameter) const;
   bool mayShare(size_t one, size_t other) const;
+  std::vector<uint64_t> countedFrom(std::span<const uint64_t> slots,
+                                    const VersionArrays &versions) const;
   std::vector<uint64_t> slots(const VersionArrays &versions,
                               const Workspace &workspace) const;
 

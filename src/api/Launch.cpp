@@ -70,6 +70,7 @@ public:
       // A copy between two buffers of one device that exist cannot fail.
       (void)kept.array.device->copy(kept.array.buffer, kept.copy->buffer);
       kept.array.version.store(kept.version);
+      kept.array.noteChange();
     }
   }
   WrittenArrays(const WrittenArrays &) = delete;

@@ -92,8 +92,10 @@ struct DeviceCode {
   bool pushes = false; ///< onto any tape, but for those of tiles
   /// The host knows of all of them how large they get, before anything runs.
   bool knowsNeeds = false;
-  /// Parameters that decide sizes of tapes.
-  std::vector<int64_t> countedFrom = {};
+  /// Sizes of tapes follow from elements of these parameters, and from these
+  /// slots of the arguments, or from all.
+  std::vector<int64_t> countedFrom = {}, countedSlots = {};
+  bool countsFromAll = false;
   bool countsWritten = false; ///< some of them are overwritten
   bool mayFail = false;       ///< threads may report errors
   bool prints = false;        ///< and lines to be printed

@@ -285,6 +285,21 @@ void nameVariants(runtime::gpu::DeviceFunction &function, bool drains,
     function.sortSymbol = symbol + (hasVariants ? ".sort" : "");
 }
 
+/// What sizes of tapes follow from.
+void describeCounting(ModuleOp module, runtime::gpu::DeviceCode &code) {
+  auto numbers = [&](StringRef key) {
+    auto of = module->getAttrOfType<DenseI64ArrayAttr>(key).asArrayRef();
+    return std::vector<int64_t>(of.begin(), of.end());
+  };
+  auto flag = [&](StringRef key) {
+    return module->getAttrOfType<BoolAttr>(key).getValue();
+  };
+  code.countedFrom = numbers("costate.counted_from");
+  code.countedSlots = numbers("costate.counted_slots");
+  code.countsFromAll = flag("costate.counts_from_all");
+  code.countsWritten = flag("costate.counts_written");
+}
+
 /// What the attributes of `module` say of its device functions.
 std::shared_ptr<runtime::gpu::DeviceCode>
 describeDevice(ModuleOp module, StringRef name, Backend backend) {
@@ -336,12 +351,7 @@ describeDevice(ModuleOp module, StringRef name, Backend backend) {
     code->pushes |= function.pushes;
   }
   code->knowsNeeds = knowNeeds(code->functions, module);
-  llvm::append_range(
-      code->countedFrom,
-      module->getAttrOfType<DenseI64ArrayAttr>("costate.counted_from")
-          .asArrayRef());
-  code->countsWritten =
-      module->getAttrOfType<BoolAttr>("costate.counts_written").getValue();
+  describeCounting(module, *code);
   code->frameSlots =
       module->getAttrOfType<IntegerAttr>("costate.frame_slots").getInt();
   code->mayFail = module->hasAttr(conversion::mayFailAttr);

@@ -41,9 +41,11 @@ template <> struct costate::cache::Fields<LineCost> {
 template <> struct costate::cache::Fields<DeviceCode> {
   static auto of(auto &self) {
     auto &[image, addresses, functions, frameSlots, pushes, knowsNeeds,
-           countedFrom, countsWritten, mayFail, prints] = self;
+           countedFrom, countedSlots, countsFromAll, countsWritten, mayFail,
+           prints] = self;
     return std::tie(image, functions, frameSlots, pushes, knowsNeeds,
-                    countedFrom, countsWritten, mayFail, prints);
+                    countedFrom, countedSlots, countsFromAll, countsWritten,
+                    mayFail, prints);
   }
 };
 

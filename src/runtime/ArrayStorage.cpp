@@ -15,6 +15,12 @@ uint64_t writeCount() { return writes; }
 void ArrayStorage::countWrite() {
   version.fetch_add(1);
   lastWrite = writes.fetch_add(1) + 1;
+  noteChange();
+}
+
+void ArrayStorage::noteChange() const {
+  static std::atomic<uint64_t> changes = 0;
+  changed = changes.fetch_add(1) + 1;
 }
 
 ArrayStorage::ArrayStorage(std::shared_ptr<Device> device, DType dtype,

@@ -68,6 +68,12 @@ struct ArrayStorage : std::enable_shared_from_this<ArrayStorage> {
   std::atomic<uint64_t> lastWrite =
       0; ///< of those to any array, see writeCount
   void countWrite();
+  /// Changes whenever the memory may have changed, for a while too; no two
+  /// contents have the same one.
+  uint64_t contents() const { return changed; }
+  void noteChange() const;
+  /// The host writes it through an address that it has been told.
+  std::atomic<bool> isOpen = false;
   std::optional<MemoryOwner> owner; ///< none: the device
   /// Others that may write the memory and do not say so.
   std::atomic<int> strangers = 0;
@@ -104,6 +110,7 @@ struct ArrayStorage : std::enable_shared_from_this<ArrayStorage> {
   std::atomic<int> readRefusers = 0;
 
 private:
+  mutable std::atomic<uint64_t> changed = 0;
   Mutex mutex;
   std::shared_ptr<ArrayStorage> madeTangent;
   std::atomic<bool> watched = false;

@@ -45,6 +45,9 @@ struct LaunchRequest {
   bool quiet = false;
   /// CPU: bytes for the tapes of all threads; 0: what memory there is.
   size_t tapeBudget = 0;
+  /// GPU: launches of this code for which these numbers are the same need tapes
+  /// of the same sizes; empty: that is not known.
+  std::span<const uint64_t> countedFrom = {};
 
   bool isPrimal() const { return adjoints.empty(); }
 };

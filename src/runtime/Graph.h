@@ -15,9 +15,11 @@ struct KeptLaunch {
   bool deterministic = false;
   bool quiet = false;
   size_t tapeBudget = 0;
+  std::vector<uint64_t> countedFrom = {};
 
   LaunchRequest request() const {
-    return {code, arguments, adjoints, deterministic, quiet, tapeBudget};
+    return {code,  arguments,  adjoints,   deterministic,
+            quiet, tapeBudget, countedFrom};
   }
 };
 

@@ -26,6 +26,7 @@ public:
   }
   Result<> putBack(const ArrayStorage &array,
                    std::span<const Box> boxes) const override {
+    array.noteChange();
     return forEachPiece(array, boxes, buffer.address, array.buffer.address,
                         [&](Rows original, Rows packed) {
                           return array.device->copy(original, packed);
@@ -49,6 +50,7 @@ public:
   }
   Result<> putBack(const ArrayStorage &array,
                    std::span<const Box> boxes) const override {
+    array.noteChange();
     return device->hostCopies()->load(rows(array, boxes), buffer);
   }
 
@@ -80,6 +82,7 @@ public:
   }
   Result<> putBack(const ArrayStorage &array,
                    std::span<const Box> boxes) const override {
+    array.noteChange();
     return forEachRow(array, boxes, [&](Buffer row, void *from) {
       return array.device->upload(row, from);
     });

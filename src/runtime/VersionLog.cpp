@@ -326,6 +326,7 @@ Result<> VersionLog::exchange(const Copy &copy, bool temporary,
   }
   return forEachPiece(copy, copy.array->buffer.address,
                       [&](Rows original, Rows packed) {
+                        copy.array->noteChange();
                         return copy.array->device->exchange(original, packed);
                       });
 }
@@ -413,6 +414,7 @@ Result<> VersionLog::read(const ArrayStorage &array, const Box &elements,
       break;
     if (copy.loss == Loss::None)
       done = forEachPiece(copy, to.address, [&](Rows original, Rows packed) {
+        array.noteChange();
         return array.device->copy(original, packed);
       });
   }

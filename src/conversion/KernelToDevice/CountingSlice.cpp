@@ -48,6 +48,7 @@ bool CountingSlice::isForward(Operation *op, Operation *part) const {
 }
 
 void CountingSlice::addPushes(Operation *part) {
+  wantWorkItems(part);
   forEachForward(part, [&](Operation *op) {
     if (isPush(op))
       want(op);
@@ -79,6 +80,13 @@ void CountingSlice::want(Operation *op) {
     nextOperations.push_back(op);
 }
 
+/// How many there are of `part`, and whether it runs at all.
+void CountingSlice::wantWorkItems(Operation *part) {
+  for (Value operand : part->getOperands())
+    want(operand);
+  usesAllSlots |= !isa<LLVM::LLVMFuncOp>(part->getParentOp());
+}
+
 void CountingSlice::wantAll(Region &region) {
   region.walk([&](Operation *op) {
     want(op);
@@ -103,7 +111,7 @@ void CountingSlice::follow(Value value) {
   if (parts.contains(op))
     return followResult(op, number);
   if (!partOf(op))
-    return;
+    return followOutside(op);
   want(op);
   if (auto loop = dyn_cast<scf::ForOp>(op))
     want(loop.getRegionIterArg(number));
@@ -114,10 +122,26 @@ void CountingSlice::follow(Value value) {
       want(side.front().getTerminator()->getOperand(number));
 }
 
+/// The host computes it from arguments; or a private array of several parts.
+void CountingSlice::followOutside(Operation *op) {
+  auto load = dyn_cast<LLVM::LoadOp>(op);
+  auto place = load ? load.getAddr().getDefiningOp<LLVM::GEPOp>() : nullptr;
+  if (place && isa<BlockArgument>(place.getBase()) &&
+      place.getDynamicIndices().empty())
+    return (void)slots.insert(place.getRawConstantIndices().front());
+  usesAllSlots |= op->getNumRegions() > 0 || isa<LLVM::LoadOp>(op);
+  for (Value operand : op->getOperands())
+    want(operand);
+}
+
 void CountingSlice::followArgument(BlockArgument argument) {
   Operation *owner = argument.getOwner()->getParentOp();
-  if (!owner || parts.contains(owner) || !partOf(owner))
+  if (parts.contains(owner))
     return;
+  if (!partOf(owner)) {
+    usesAllSlots |= !isa<LLVM::LLVMFuncOp>(owner);
+    return;
+  }
   want(owner);
   unsigned number = argument.getArgNumber();
   if (auto loop = dyn_cast<scf::ForOp>(owner)) {
@@ -136,6 +160,7 @@ void CountingSlice::followArgument(BlockArgument argument) {
 /// Sums take a range as it is.
 void CountingSlice::followResult(Operation *part, unsigned number) {
   needed.insert(part);
+  wantWorkItems(part);
   if (isAfterPivot(part))
     leftOut = part;
   if (isa<ir::RangeOp>(part))
@@ -171,8 +196,12 @@ void CountingSlice::follow(Operation *op) {
 void CountingSlice::followMemory(Value memory) {
   if (!memories.insert(memory).second)
     return;
-  if (isa<ir::ArrayType>(memory.getType()))
-    parameters.insert(ArrayView(memory).parameter);
+  if (isa<ir::ArrayType>(memory.getType())) {
+    ArrayView array(memory);
+    parameters.insert(array.parameter);
+    for (Value extent : array.extents)
+      want(extent);
+  }
   for (Operation *user : memory.getUsers())
     if (auto copy = dyn_cast<ir::CopyOp>(user)) {
       if (copy.getTo() != memory)
@@ -190,6 +219,7 @@ void CountingSlice::followWrite(Operation *write, Value memory) {
     return;
   if (isEffect(write))
     leftOut = part;
+  wantWorkItems(part);
   overwritten |= isa<ir::ArrayType>(memory.getType());
   if (!part->getRegion(0).isAncestor(memory.getParentRegion()))
     needed.insert(part);

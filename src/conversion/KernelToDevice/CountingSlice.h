@@ -30,8 +30,11 @@ public:
   /// A part that it would need, which a launch that only counts leaves out:
   /// one of the reverse sweep, or one that writes what outlives the launch.
   mlir::Operation *obstacle() const { return leftOut; }
-  /// Parameters of the kernel that it reads.
+  /// Parameters of the kernel whose elements it reads.
   llvm::ArrayRef<int64_t> reads() const { return parameters.getArrayRef(); }
+  /// Slots of the arguments that it follows from, unless perhaps from all.
+  llvm::ArrayRef<int64_t> arguments() const { return slots.getArrayRef(); }
+  bool usesAllArguments() const { return usesAllSlots; }
 
   /// A copy of the forward sweep of `part`, in front of it, without all that
   /// the slice does without.
@@ -41,10 +44,12 @@ private:
   mlir::Operation *partOf(mlir::Operation *op) const;
   void want(mlir::Value value);
   void want(mlir::Operation *op);
+  void wantWorkItems(mlir::Operation *part);
   void wantAll(mlir::Region &region);
   void close();
   void follow(mlir::Value value);
   void followArgument(mlir::BlockArgument argument);
+  void followOutside(mlir::Operation *op);
   void followResult(mlir::Operation *part, unsigned number);
   void follow(mlir::Operation *op);
   void followMemory(mlir::Value memory);
@@ -60,7 +65,8 @@ private:
   llvm::DenseSet<mlir::Operation *> operations;
   mlir::SmallVector<mlir::Value> nextValues;
   mlir::SmallVector<mlir::Operation *> nextOperations;
-  llvm::SmallSetVector<int64_t, 8> parameters;
+  llvm::SmallSetVector<int64_t, 8> parameters, slots;
+  bool usesAllSlots = false;
   bool overwritten = false;
   mlir::Operation *leftOut = nullptr;
 };

@@ -736,6 +736,10 @@ private:
     Builder b(launcher.module.getContext());
     launcher.module->setAttr("costate.counted_from",
                              b.getDenseI64ArrayAttr(slice.reads()));
+    launcher.module->setAttr("costate.counted_slots",
+                             b.getDenseI64ArrayAttr(slice.arguments()));
+    launcher.module->setAttr("costate.counts_from_all",
+                             b.getBoolAttr(slice.usesAllArguments()));
     launcher.module->setAttr("costate.counts_written",
                              b.getBoolAttr(slice.readsWritten()));
   }

@@ -20,12 +20,7 @@ enum class Pass {
   Run,
 };
 
-/// What tapes need, in bytes.
-struct TapeSizes {
-  uint64_t thread = 0, serial = 0;
-  size_t threads = 0;
-  int64_t threadSite = -1, serialSite = -1;
-};
+using gpu::TapeSizes;
 
 /// One pass over the host code of a launch.
 struct Launch {
@@ -486,7 +481,7 @@ codeOf(Engine &engine, const std::shared_ptr<const DeviceCode> &code) {
     auto module = engine.driver().load(*code);
     if (!module)
       return module.error();
-    loaded = {code, *module, nullptr, {}};
+    loaded = {code, *module, nullptr, {}, {}};
   }
   bool tiles = std::ranges::any_of(code->functions, &DeviceFunction::tiles);
   if (tiles && !loaded.needs) {
@@ -628,6 +623,23 @@ static Result<> reserve(Engine &engine, const LaunchRequest &request,
   return {};
 }
 
+const TapeSizes *CountedSizes::find(std::span<const uint64_t> from) const {
+  auto found = std::ranges::find_if(last, [&](const auto &known) {
+    return std::ranges::equal(known.first, from);
+  });
+  return from.empty() || found == last.end() ? nullptr : &found->second;
+}
+
+void CountedSizes::keep(std::span<const uint64_t> from,
+                        const TapeSizes &sizes) {
+  constexpr size_t most = 16;
+  if (from.empty())
+    return;
+  if (last.size() == most)
+    last.pop_front();
+  last.emplace_back(std::vector(from.begin(), from.end()), sizes);
+}
+
 /// What the host knows is enough, and may be more than it takes: where memory
 /// has no room for that, all tapes are measured.
 static Result<TapeSizes> reserve(Engine &engine, const LaunchRequest &request,
@@ -637,6 +649,11 @@ static Result<TapeSizes> reserve(Engine &engine, const LaunchRequest &request,
   };
   if (!code.pushes)
     return TapeSizes();
+  if (const TapeSizes *known = loaded.counted.find(request.countedFrom)) {
+    TapeSizes needs = *known;
+    if (reserve(engine, request, needs))
+      return needs;
+  }
   bool tells =
       std::ranges::any_of(code.functions, [](const DeviceFunction &function) {
         return function.needWord >= 0;
@@ -647,6 +664,8 @@ static Result<TapeSizes> reserve(Engine &engine, const LaunchRequest &request,
                      : measure(launch(Pass::Measure, trustsHost));
     if (!needs)
       return needs;
+    if (!loaded.counted.find(request.countedFrom))
+      loaded.counted.keep(request.countedFrom, *needs);
     auto done = reserve(engine, request, *needs);
     if (done || !trustsHost)
       return done ? needs : done.error();

@@ -5,11 +5,29 @@
 #include "runtime/Device.h"
 #include "runtime/gpu/Tiles.h"
 
+#include <deque>
 #include <map>
 #include <mutex>
 #include <vector>
 
 namespace costate::runtime::gpu {
+
+/// What tapes need, in bytes.
+struct TapeSizes {
+  uint64_t thread = 0, serial = 0;
+  size_t threads = 0;
+  int64_t threadSite = -1, serialSite = -1;
+};
+
+/// What launches have needed, by what it followed from; of the last ones.
+class CountedSizes {
+public:
+  const TapeSizes *find(std::span<const uint64_t> from) const;
+  void keep(std::span<const uint64_t> from, const TapeSizes &sizes);
+
+private:
+  std::deque<std::pair<std::vector<uint64_t>, TapeSizes>> last;
+};
 
 struct LoadedCode {
   std::weak_ptr<const DeviceCode> code; ///< it is unloaded after this
@@ -17,6 +35,7 @@ struct LoadedCode {
   std::shared_ptr<TapeNeeds> needs;
   /// Of each function that adds up, once it has run: blocks that run at a time.
   std::vector<Grid> fullGrids;
+  CountedSizes counted;
 };
 
 /// What all launches of one device share; `mutex` is held during a launch.
