@@ -105,7 +105,7 @@ struct Some {
 TEST(LaneComponents, LeaveOthersAsTheyAre) { expectSame<double>(Some(), 3); }
 
 /// Each reads what has been stored just before.
-struct OneByOne {
+struct Alternating {
   void operator()(Vectors<double> x, Numbers<double> w, Vectors<double> y,
                   Vectors<double> z) const {
     parallel(w.size(0), [&](Index i) {
@@ -127,7 +127,7 @@ TEST(LaneComponents, KeepTheOrderOfStoresAndLoads) {
     Results<double> alone;
     for (int lanes : counts) {
       Kernel k =
-          kernel("one_by_one", OneByOne(), KernelOptions{.lanes = lanes});
+          kernel("alternating", Alternating(), KernelOptions{.lanes = lanes});
       auto vectors = [&](double from) {
         return active(some<double>(size_t(size * extent), from),
                       {size, extent});
