@@ -67,7 +67,7 @@ size_t blockBytes(bool addsInBlock, Backend backend) {
 
 struct LLVMCode {
   std::unique_ptr<llvm::LLVMContext> context;
-  std::unique_ptr<llvm::TargetMachine> machine;
+  TargetMachinePointer machine = borrowTargetMachine();
   std::unique_ptr<llvm::Module> module;
   std::string image; ///< of a GPU
 };
@@ -120,7 +120,6 @@ Result<> convert(ModuleOp module, const Options &options, Backend backend,
 Result<LLVMCode> translate(ModuleOp module, DiagnosticText &diagnostics) {
   LLVMCode code;
   code.context = std::make_unique<llvm::LLVMContext>();
-  code.machine = createTargetMachine();
   // Without it, i64 is aligned to 4 bytes, and GPUs load it in halves.
   module->setAttr(
       LLVM::LLVMDialect::getDataLayoutAttrName(),

@@ -1,5 +1,6 @@
 #include "compiler/Target.h"
 
+#include "base/Fork.h"
 #include "base/Vectors.h"
 #include "compiler/FarValues.h"
 #include "compiler/HostMaths.h"
@@ -218,13 +219,53 @@ void setAttributes(Module &module) {
   }
 }
 
-std::unique_ptr<TargetMachine> createTargetMachine() {
+static std::unique_ptr<TargetMachine> createTargetMachine() {
   Triple triple(host().triple);
   TargetOptions options;
   options.AllowFPOpFusion = FPOpFusion::Strict;
   return std::unique_ptr<TargetMachine>(targetOf(triple).createTargetMachine(
       triple, host().cpu, host().features, options, Reloc::PIC_, std::nullopt,
       CodeGenOptLevel::Less, /*JIT=*/true));
+}
+
+namespace {
+
+/// Machines that nobody uses. Never destroyed: compilations may run to the end
+/// of the process.
+struct IdleMachines {
+  Mutex mutex;
+  std::vector<std::unique_ptr<TargetMachine>> machines;
+
+  static IdleMachines &get() {
+    static auto &idle = *new IdleMachines;
+    return idle;
+  }
+  std::unique_ptr<TargetMachine> take() {
+    std::lock_guard lock(mutex);
+    if (machines.empty())
+      return nullptr;
+    auto machine = std::move(machines.back());
+    machines.pop_back();
+    return machine;
+  }
+};
+
+/// Where memory ends, a machine that may be in the middle of something is lost.
+void giveBack(TargetMachine *machine) try {
+  if (std::uncaught_exceptions())
+    return;
+  std::lock_guard lock(IdleMachines::get().mutex);
+  IdleMachines::get().machines.emplace_back(machine);
+} catch (const std::bad_alloc &) {
+}
+
+} // namespace
+
+TargetMachinePointer borrowTargetMachine() {
+  std::unique_ptr<TargetMachine> machine = IdleMachines::get().take();
+  if (!machine)
+    machine = createTargetMachine();
+  return {machine.release(), giveBack};
 }
 
 Result<> optimise(Module &module, TargetMachine &machine) {

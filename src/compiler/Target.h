@@ -26,7 +26,12 @@ struct Host {
 
 const Host &host();
 
-std::unique_ptr<llvm::TargetMachine> createTargetMachine();
+using TargetMachinePointer =
+    std::unique_ptr<llvm::TargetMachine, void (*)(llvm::TargetMachine *)>;
+
+/// For one compilation at a time; the next one gets what it knows of the
+/// processor.
+TargetMachinePointer borrowTargetMachine();
 
 /// Makes the functions of `module` functions for this machine.
 void setAttributes(llvm::Module &module);

@@ -39,7 +39,7 @@ TEST(Target, FunctionsWithoutVectorsDoWithoutAvx512) {
                                 "}\n",
                                 error, context);
   ASSERT_TRUE(module) << error.getMessage().str();
-  auto machine = createTargetMachine();
+  auto machine = borrowTargetMachine();
   ASSERT_TRUE(optimise(*module, *machine));
   ASSERT_TRUE(emitObject(*module, *machine));
   EXPECT_EQ(featuresOf(*module, "alone"), host().scalarFeatures);
@@ -57,7 +57,7 @@ TEST(Target, FunctionsOfIntegersAreForTheProcessorAsItIs) {
                                           "}\n",
                                           error, context);
   ASSERT_TRUE(module) << error.getMessage().str();
-  auto machine = createTargetMachine();
+  auto machine = borrowTargetMachine();
   ASSERT_TRUE(optimise(*module, *machine));
   ASSERT_TRUE(emitObject(*module, *machine));
   EXPECT_EQ(featuresOf(*module, "alone"), host().features);
@@ -65,7 +65,7 @@ TEST(Target, FunctionsOfIntegersAreForTheProcessorAsItIs) {
 
 TEST(Target, FeaturesAreThoseInWhichTheProcessorDiffersFromItsName) {
   llvm::Triple triple(host().triple);
-  const llvm::Target *target = &createTargetMachine()->getTarget();
+  const llvm::Target *target = &borrowTargetMachine()->getTarget();
   auto bits = [&](llvm::StringRef features) {
     std::unique_ptr<llvm::MCSubtargetInfo> info(
         target->createMCSubtargetInfo(triple, host().cpu, features));
@@ -79,6 +79,17 @@ TEST(Target, FeaturesAreThoseInWhichTheProcessorDiffersFromItsName) {
     EXPECT_EQ(bits(host().features), bits(all));
   }
   EXPECT_LT(host().features.size(), all.size());
+}
+
+TEST(Target, AMachineIsForOneCompilationAtATimeAndThenForTheNext) {
+  TargetMachinePointer one = borrowTargetMachine();
+  TargetMachinePointer other = borrowTargetMachine();
+  EXPECT_NE(one.get(), other.get());
+  llvm::TargetMachine *known = one.get();
+  one.reset();
+  TargetMachinePointer again = borrowTargetMachine();
+  EXPECT_EQ(again.get(), known);
+  EXPECT_NE(borrowTargetMachine().get(), known);
 }
 
 } // namespace

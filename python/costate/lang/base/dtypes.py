@@ -96,7 +96,7 @@ def of_numpy(dtype: Any) -> DataType:
     return found
 
 
-def of_core(core: Any) -> DataType:
+def of_core(core: _core.DType) -> DataType:
     """The element type of a `_core.DType`."""
     for t in ALL:
         if t.core == core:

@@ -96,7 +96,7 @@ class ReadArray(np.ndarray[Any, Any]):
     def alive(self) -> bool:
         return self.node is not None and bool(self.node.alive)
 
-    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+    def __array_wrap__(self, array: np.ndarray[Any, Any], context: Any = None, return_scalar: bool = False) -> Any:
         return _marked(array[()] if return_scalar else array, self.node)
 
     def __getitem__(self, index: Any) -> Any:

@@ -12,6 +12,7 @@ from costate.errors import QuadrantsRuntimeError
 from costate.lang.base import state as surroundings
 
 if TYPE_CHECKING:
+    from costate.lang.data.blocks import Blocks
     from costate.lang.data.snode import SNode
 
 
@@ -65,7 +66,7 @@ def keep_active(field: Any, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any
 _MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
-def spread(field: Any, blocks: Any, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def spread(field: Any, blocks: Blocks, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The values of a field as an array of its shape."""
     node = field._placed()._sparse_node
     size = math.prod((*field.shape, *field.element_shape)) * rows.itemsize
@@ -78,7 +79,7 @@ def spread(field: Any, blocks: Any, rows: np.ndarray[Any, Any]) -> np.ndarray[An
     return result
 
 
-def keep_active_rows(field: Any, blocks: Any, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def keep_active_rows(field: Any, blocks: Blocks, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """What is active of it, and 0 elsewhere; all of a gradient or tangent."""
     if field._sparse_node is None:
         return rows
@@ -86,7 +87,7 @@ def keep_active_rows(field: Any, blocks: Any, rows: np.ndarray[Any, Any]) -> np.
     return np.where(active.reshape(active.shape + (1,) * len(field.element_shape)), rows, 0).astype(rows.dtype)
 
 
-def in_rows(field: Any, blocks: Any, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def in_rows(field: Any, blocks: Blocks, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The values of an array of the shape of a field: those of active cells, of a gradient or tangent all that are not 0."""
     node, is_companion = field._placed()._sparse_node, field._sparse_node is None
     if is_companion:

@@ -171,7 +171,7 @@ class DefaultCompound(CompoundType):
         self.kind = kind
 
     @property
-    def dtype(self) -> Any:  # type: ignore[override]
+    def dtype(self) -> DataType:  # type: ignore[override]
         return {"f": dtypes.defaults.fp, "i": dtypes.defaults.ip, "u": dtypes.defaults.up}[self.kind]
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class NdarrayCompanion(CopiedCompanion, Companion):
     """The gradient or tangent of an ndarray."""
 
-    def _make_companion(self, which: Any) -> Any:
+    def _make_companion(self, which: str) -> Any:
         return NdarrayCompanion(self, which)
 
 

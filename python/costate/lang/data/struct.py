@@ -210,7 +210,7 @@ class StructField(OfLists):
         for one in self.members.values():
             one.fill(value)
 
-    def to_numpy(self, *, copy: Any = True) -> dict[Any, Any]:
+    def to_numpy(self, *, copy: bool = True) -> dict[Any, Any]:
         return {k: f.to_numpy(copy=copy) for k, f in self.members.items()}
 
     def from_numpy(self, arrays: Any) -> None:

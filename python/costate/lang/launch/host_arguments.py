@@ -63,7 +63,7 @@ def _in_common(one: Any, other: Any) -> bool:
         return True
 
 
-def _check_writable(found: Specialisation, k: int, array: Any) -> None:
+def _check_writable(found: Specialisation, k: int, array: np.ndarray[Any, Any]) -> None:
     if not array.flags.writeable:
         _refuse(found, f"{_name(found, k)} is an array of NumPy that cannot be written, and the kernel writes it; pass "
                        "`np.array(x)`, a copy")

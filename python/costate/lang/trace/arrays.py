@@ -33,7 +33,7 @@ locate: Hook[..., list[Any]] = Hook("locate")
 list_at: Hook[..., Any] = Hook("list_at")
 
 
-def _written(element: Element, b: Builder) -> list[Any]:
+def _written(element: Element, b: Builder) -> list[_core.Value]:
     """A kernel is about to change an element: where it lies in memory."""
     if not b.dry:
         b.written.add(element.array.argument)
@@ -54,7 +54,7 @@ class Element(Place):
         self.is_placed = is_placed   # the handles say where it lies in memory
         self.dtype = array.dtype
 
-    def located(self, is_written: bool = False) -> list[Any]:
+    def located(self, is_written: bool = False) -> list[_core.Value]:
         """Where it lies in memory."""
         return self.handles if self.is_placed or self.array.blocks is None else locate(self, is_written)
 
@@ -81,17 +81,17 @@ class Element(Place):
         if not is_scalar(value):
             raise QuadrantsTypeError(f"{describe(value)} cannot be added to a number")
 
-    def value_for_update(self, value: int) -> Any:
+    def value_for_update(self, value: int) -> _core.Value:
         self.check_operand(value)
         check_fits(value, self.dtype, "an element")
         warn_of_loss("Atomic update", self.dtype, value)
         return handle_of(value, self.dtype)
 
-    def update(self, op: Any, value: Any) -> None:
+    def update(self, op: str, value: Any) -> None:
         b = require("an element")
         place = _written(self, b)
-        op, value = self._operation(op, value)
-        b.trace.update(op, self.array.handle, self.dtype.core, place, value, b.loc)
+        operation, operand = self._operation(op, value)
+        b.trace.update(operation, self.array.handle, self.dtype.core, place, operand, b.loc)
 
     def exchange(self, value: int) -> Expr:
         b = require("an element")
@@ -111,14 +111,14 @@ class Element(Place):
                                        self.value_for_update(desired), b.loc)
         return Expr(old, self.dtype)
 
-    def fetch(self, op: Any, value: Any) -> Expr:
+    def fetch(self, op: str, value: Any) -> Expr:
         b = require("an element")
         place = _written(self, b)
-        op, value = self._operation(op, value)
-        old = b.trace.fetch(op, self.array.handle, self.dtype.core, place, value, b.loc)
+        operation, operand = self._operation(op, value)
+        old = b.trace.fetch(operation, self.array.handle, self.dtype.core, place, operand, b.loc)
         return Expr(old, self.dtype)
 
-    def _operation(self, op: str, value: Any) -> tuple[Any, ...]:
+    def _operation(self, op: str, value: Any) -> tuple[_core.Op, _core.Value]:
         """The atomic operation of the library that `op` is, and its right side as an element."""
         dtype = self.dtype
         self.check_operand(value)
@@ -141,7 +141,7 @@ class Element(Place):
         return getattr(Op, op + "_" if op in ("and", "or") else op), handle
 
 
-def _if_in_row(b: Builder, row: Any, handle: Any, dtype: DataType) -> Any:
+def _if_in_row(b: Builder, row: _core.Value, handle: _core.Value, dtype: DataType) -> _core.Value:
     """A gradient or tangent of what has no row is 0, whatever has been added to row 0."""
     return b.pure(Op.select, dtype, b.pure(Op.gt, dtypes.u1, row, b.constant(i64, 0)), handle, b.constant(dtype, 0))
 
@@ -187,7 +187,7 @@ class ElementGroup(Group):
         with self._activated():
             super().set(value)
 
-    def update(self, op: Any, value: Any) -> Matrix:
+    def update(self, op: str, value: Any) -> Matrix:
         placed = self._placed(True)
         if placed is not None:
             return placed.update(op, value)
@@ -239,7 +239,7 @@ class TracedArray:
                                      f"one {rank}")
         # What the kernel itself calls a gradient is none of its constants.
         form = "gradient" if is_gradient else "directory" if getattr(host, "is_directory", False) else None
-        self.handle = b.trace.array(dtype.core, rank, form and _core.ElementForm(form, 0))
+        self.handle = b.trace.array(dtype.core, rank, _core.ElementForm(form, 0) if form else None)
         self.argument = len(b.arguments)
         self.extents = extents   # those of fields are known
         self.host = host
@@ -310,7 +310,7 @@ class TracedArray:
             return index_handle(arith.sub(k, low) if low else k)
         return index_handle(known_index(k, extent, self._text))
 
-    def _text(self) -> Any:
+    def _text(self) -> str:
         shape = (*(self.extents or ("?",) * self.ndim), *self.element_shape)
         return f"{self.host.describe() if self.host else 'an array'} of shape {shape}"
 
@@ -318,7 +318,7 @@ class TracedArray:
         """A `BufferView` of this array."""
         return TracedView(self, offset, size)
 
-    def from_start(self, handles: list[Any]) -> Place:
+    def from_start(self, handles: list[_core.Value]) -> Place:
         """The element at handles that count from 0, whatever the offset is."""
         return ElementGroup(self, handles) if self.element_shape else Element(self, handles)
 
@@ -444,7 +444,7 @@ def traced(builder: Builder, storage: Any, label: str | None = None) -> TracedAr
     return found
 
 
-def companion(builder: Builder, array: Any, which: str) -> Any:
+def companion(builder: Builder, array: TracedArray, which: str) -> Any:
     """The gradient or tangent of an argument."""
     if array.host is not None:
         return array.host.companion(which)

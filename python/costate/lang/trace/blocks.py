@@ -17,6 +17,7 @@ from costate.lang.trace.arrays import TracedArray, traced
 from costate.lang.values.builder import require
 
 if TYPE_CHECKING:
+    from costate.lang.base.dtypes import DataType
     from costate.lang.data.snode import SNode
     from costate.lang.values.builder import Builder
 
@@ -29,7 +30,7 @@ class Cell:
     def __init__(self, blocks: Blocks, node: SNode, row: Any, place: Any, handles: list[Any]) -> None:
         self.blocks, self.extents, self.row, self.place, self.handles = blocks, node.extents, row, place, handles
 
-    def has(self, blocks: Blocks, node: SNode, handles: list[Any]) -> bool:
+    def has(self, blocks: Blocks, node: SNode, handles: list[_core.Value]) -> bool:
         """Whether these are the indices of this cell."""
         return blocks is self.blocks and node.extents == self.extents and all(
             a is b for a, b in zip(handles, self.handles, strict=True))
@@ -41,13 +42,13 @@ class Numbers:
     def __init__(self, b: Builder, blocks: Blocks) -> None:
         self.b, self.blocks = b, blocks
 
-    def number(self, value: int) -> Any:
+    def number(self, value: int) -> _core.Value:
         return self.b.constant(i64, value)
 
     def op(self, op: _core.Op, x: Any, y: Any) -> Any:
         return self.b.pure(op, i64, x, y if isinstance(y, _core.Value) or not isinstance(y, int) else self.number(y))
 
-    def split(self, node: SNode, handles: list[Any]) -> tuple[Any, Any]:
+    def split(self, node: SNode, handles: list[_core.Value]) -> tuple[Any, Any]:
         """(number of the block among all, cell in it) of a cell of a node below."""
         block, cell = self.number(0), self.number(0)
         for (axis, extent), k in zip(sorted(node.extents.items()), handles, strict=True):
@@ -61,14 +62,14 @@ class Numbers:
                 cell = self.op(Op.add, self.op(Op.mul, cell, size), inner)
         return block, cell
 
-    def block_of(self, handles: list[Any]) -> Any:
+    def block_of(self, handles: list[_core.Value]) -> _core.Value:
         """The number among all, for the indices of the node itself."""
         block = self.number(0)
         for extent, k in zip(self.blocks.keys.values(), handles, strict=True):
             block = self.op(Op.add, self.op(Op.mul, block, extent), k)
         return block
 
-    def joined(self, node: SNode, block: Any, cell: Any) -> list[Any]:
+    def joined(self, node: SNode, block: _core.Value, cell: _core.Value) -> list[_core.Value]:
         """The indices of a cell of a node below: the opposite of `split`."""
         handles: list[Any] = []
         for axis, extent in reversed(sorted(node.extents.items())):
@@ -82,10 +83,10 @@ class Numbers:
             handles.insert(0, index)
         return handles
 
-    def _digit(self, rest: Any, base: int) -> tuple[Any, Any]:
+    def _digit(self, rest: _core.Value, base: int) -> tuple[Any, Any]:
         return self.op(Op.div, rest, base), self.op(Op.rem, rest, base)
 
-    def is_above_0(self, handle: Any, dtype: Any = i64) -> Any:
+    def is_above_0(self, handle: _core.Value, dtype: DataType = i64) -> _core.Value:
         return self.b.pure(Op.gt, u1, handle, self.b.constant(dtype, 0))
 
 
@@ -112,33 +113,33 @@ class Directory(Numbers):
     def _unless_full(self, entry: Any, place: Any) -> Any:
         return self.b.pure(Op.select, i64, self.is_above_0(entry), place, self.number(self.blocks.full))
 
-    def _wide(self, entry: Any) -> Any:
+    def _wide(self, entry: _core.Value) -> _core.Value:
         return self.b.pure(Op.cast, i64, entry)
 
-    def _load(self, place: Any) -> Any:
+    def _load(self, place: _core.Value) -> _core.Value:
         return self.b.trace.load(self.array.handle, i32.core, [place], self.b.loc)
 
-    def _found(self, level: int, place: Any, block: Any) -> Any:
+    def _found(self, level: int, place: _core.Value, block: _core.Value) -> _core.Value:
         return self.b.pure(Op.max, i32, self._load(place), self.b.constant(i32, 0))
 
     def row(self, block: Any) -> Any:
         """The row of a block, 0 if it has none."""
         return self._places(block, self._found)
 
-    def written_row(self, block: Any) -> Any:
+    def written_row(self, block: _core.Value) -> _core.Value:
         """The same; the last row if it has none."""
         return self._or_last(self.row(block))
 
-    def _or_last(self, row: Any) -> Any:
+    def _or_last(self, row: _core.Value) -> _core.Value:
         return self.b.pure(Op.select, i64, self.is_above_0(row), row, self.number(self.blocks.trash))
 
-    def claim(self, block: Any) -> Any:
+    def claim(self, block: _core.Value) -> _core.Value:
         """The row of a block, which gets one if it has none; the last one if none are left."""
         if not self.b.dry:
             self.b.blocks.add(self.blocks)
         return self._or_last(self._places(block, self._claimed))
 
-    def _claimed(self, level: int, place: Any, block: Any) -> Any:
+    def _claimed(self, level: int, place: _core.Value, block: _core.Value) -> _core.Value:
         b = self.b
         missing = b.pure(Op.le, u1, self._load(place), b.constant(i32, 0))
         b.trace.begin_if(missing, b.loc)
@@ -152,7 +153,7 @@ class Directory(Numbers):
         # A GPU may have what it loaded before in a cache.
         return self._load(place) if runtime.device().name == "cpu" else self._fetched(place)
 
-    def _wait(self, place: Any) -> None:
+    def _wait(self, place: _core.Value) -> None:
         b, busy = self.b, self.b.constant(i32, BUSY)
         entry = b.trace.declare(i32.core, busy, b.loc)
         b.trace.begin_while(b.loc)
@@ -160,10 +161,10 @@ class Directory(Numbers):
         b.trace.assign(entry, self._fetched(place), b.loc)
         b.trace.end()
 
-    def _fetched(self, place: Any) -> Any:
+    def _fetched(self, place: _core.Value) -> _core.Value:
         return self.b.trace.fetch(Op.or_, self.array.handle, i32.core, [place], self.b.constant(i32, 0), self.b.loc)
 
-    def _set(self, level: int, place: Any, block: Any) -> None:
+    def _set(self, level: int, place: _core.Value, block: _core.Value) -> None:
         """The work item that has taken an entry gives it the next number, or gives up."""
         b, blocks = self.b, self.blocks
         used, one, at = traced(b, blocks.used), b.constant(i32, 1), self.number(level)
@@ -182,13 +183,13 @@ class Directory(Numbers):
 class Rows(Numbers):
     """The rows in use, for loops."""
 
-    def count(self) -> Any:
+    def count(self) -> _core.Value:
         b, blocks = self.b, self.blocks
         used = traced(b, blocks.used)
         found = b.trace.load(used.handle, i32.core, [self.number(blocks.levels - 1)], b.loc)
         return b.pure(Op.cast, i64, b.pure(Op.min, i32, found, b.constant(i32, blocks.capacity)))
 
-    def cell(self, node: SNode, row: Any, place: Any) -> Cell:
+    def cell(self, node: SNode, row: _core.Value, place: _core.Value) -> Cell:
         """The cell of a node below, that lies at a place in a row."""
         b = self.b
         where = traced(b, self.blocks.where)

@@ -126,7 +126,7 @@ BUILTINS: dict[Any, Any] = {
 }
 
 
-def _degrees(name: Any) -> Any:
+def _degrees(name: str) -> Any:
     factor = {"degrees": 180 / math.pi, "radians": math.pi / 180}.get(name)
     return factor and (lambda x: ops.mul(x, factor))
 

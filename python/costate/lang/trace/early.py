@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from costate.lang.values.builder import Builder
 
 
-def returns_early(node: Any) -> bool:
+def returns_early(node: ast.FunctionDef) -> bool:
     """Whether a function returns inside of a branch or loop."""
     return any(isinstance(inner, ast.Return) for statement in node.body
                if isinstance(statement, (ast.If, ast.For, ast.While)) for inner in ast.walk(statement))

@@ -126,7 +126,7 @@ class Func:
         raise QuadrantsSyntaxError(f"the function `{self.__name__}` is a `@ti.func`: it is called in "
                                    "kernels")
 
-    def inline(self, visitor: Any, args: Any, options: Any) -> Any:
+    def inline(self, visitor: Visitor, args: Any, options: Any) -> Any:
         """Traces the function where it is called."""
         builder = visitor.builder
         if self.requires_top_level and builder.depth > builder.graph_depth:

@@ -116,7 +116,7 @@ class Loops(Statements):
                                  "`range`, `ti.ndrange`, `ti.grouped`, a field or an ndarray")
 
     @contextmanager
-    def counted(self, node: ast.stmt) -> Iterator[Any]:
+    def counted(self, node: ast.stmt) -> Iterator[None]:
         """Counts the iterations of a loop that carries values, if `ad_stack_size` limits them."""
         cap = self.builder.cap
         if cap:
@@ -213,7 +213,7 @@ class Loops(Statements):
             share(b, found.value if isinstance(found, Bound) else found)
 
     @contextmanager
-    def guarded(self, box: Box, indices: Any) -> Iterator[Any]:
+    def guarded(self, box: Box, indices: Any) -> Iterator[None]:
         """The work items at active cells, if the loop is over a sparse field."""
         b = self.builder
         if not box.guard:
@@ -225,7 +225,7 @@ class Loops(Statements):
         b.trace.end()
 
     @contextmanager
-    def at_cell(self, box: Box, indices: list[Any]) -> Iterator[list[Any]]:
+    def at_cell(self, box: Box, indices: list[_core.Value]) -> Iterator[list[Any]]:
         """The indices, from 0, of an iteration; of a loop over rows those of its cell, which lies at a known place."""
         b = self.builder
         if box.guard is None or not box.guard.by_rows:
@@ -235,11 +235,12 @@ class Loops(Statements):
         yield b.cell.handles
         b.cell = outer
 
-    def start_random(self, indices: list[Any], counts: list[Any]) -> Any:
+    def start_random(self, indices: list[_core.Value], counts: list[_core.Value]) -> Any:
         """Gives the work item random numbers of its own."""
         b = self.builder
         outer = b.random
         if outer is not None:
+            assert b.random_key is not None
             b.ranges += 1
             place = indices[0]
             for index, count in zip(indices[1:], counts[1:]):
@@ -278,7 +279,7 @@ class Loops(Statements):
             self.nest(node, box, grouped, [*values, index_value(index, box.dtype(k))])
         b.trace.end()
 
-    def linear(self, node: Any, box: Any, grouped: Any, checkpoints: Any) -> None:
+    def linear(self, node: ast.For, box: Box, grouped: bool, checkpoints: Any) -> None:
         """One loop over all tuples, so that `break` leaves it."""
         b = self.builder
         zero, one = b.constant(i64, 0), b.constant(i64, 1)
@@ -310,7 +311,7 @@ class Loops(Statements):
         array = traced(b, array) if isinstance(array, Storage) else array
         value = Matrix(value) if isinstance(value, (list, tuple)) else value
 
-        def store(indices: list[Any]) -> None:
+        def store(indices: list[_core.Value]) -> None:
             with self.at_cell(box, indices) as handles, self.guarded(box, handles):
                 array.at(box.values(handles)).set(value)
         if b.depth or not box.ranges:
@@ -395,7 +396,7 @@ class Box:
         big = any(is_number(x) and not -2**31 <= x < 2**31 for x in self.ranges[k])
         return i64 if wide or big else i32
 
-    def count(self, k: int) -> Any:
+    def count(self, k: int) -> _core.Value:
         """The handle of the number of work items; none, if it is negative."""
         b = require("a loop")
         lo, hi, step = self.ranges[k]
@@ -419,13 +420,13 @@ class Box:
         """Whether the loop is over the rows of blocks and what lies in them."""
         return self.guard is not None and self.guard.by_rows
 
-    def all_counts(self) -> list[Any]:
+    def all_counts(self) -> list[_core.Value]:
         """The handles of the numbers of work items."""
         if self.guard is not None and self.guard.by_rows:
             return self.guard.counts()
         return [self.count(k) for k in range(len(self.ranges))]
 
-    def values(self, handles: list[Any]) -> list[Expr]:
+    def values(self, handles: list[_core.Value]) -> list[Expr]:
         """The loop variables of a work item, whose indices from 0 are remembered."""
         b, values = require("a loop"), [self.value(k, h) for k, h in enumerate(handles)]
         for (low, _, _), value, handle in zip(self.ranges, values, handles):
@@ -433,7 +434,7 @@ class Box:
                 b.from_start[id(value.wide), low] = handle
         return values
 
-    def counts(self, values: list[Any]) -> list[Any]:
+    def counts(self, values: list[Any]) -> list[_core.Value]:
         """The handles of indices from 0, of the loop variables."""
         return [index_handle(arith.sub(value, lo)) for value, (lo, _, _) in zip(values, self.ranges)]
 

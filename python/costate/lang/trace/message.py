@@ -72,7 +72,7 @@ class Text:
         else:
             self.add_text(format(value, form) if form else value)
 
-    def simplified(self) -> Any:
+    def simplified(self) -> Text | str:
         """A string, if there are no values."""
         return "".join(self.parts) if all(isinstance(p, str) for p in self.parts) else self
 

@@ -38,7 +38,7 @@ def members(function: Any, args: Any = ()) -> Iterator[Any]:
             calls.append((found[2], ()))
 
 
-def _named(names: set[Any], objects: list[Any]) -> Iterator[Any]:
+def _named(names: set[str], objects: list[Any]) -> Iterator[Any]:
     seen = {}
     while objects:
         one = objects.pop()
@@ -54,7 +54,7 @@ def _named(names: set[Any], objects: list[Any]) -> Iterator[Any]:
                 objects.append(found[2])
 
 
-def _members_of(one: Any, names: set[Any]) -> Iterator[Any]:
+def _members_of(one: Any, names: set[str]) -> Iterator[Any]:
     for name in names:
         try:
             yield one, name, getattr(one, name)
@@ -76,7 +76,7 @@ def _owner(called: Any) -> Any:
     return called if not isinstance(called, (types.FunctionType, types.MethodType)) else getattr(called, "__self__", None)
 
 
-def _names(code: Any) -> set[Any]:
+def _names(code: Any) -> set[str]:
     inner = (name for one in code.co_consts if isinstance(one, types.CodeType) for name in _names(one))
     return {*code.co_names, *inner}
 

@@ -218,7 +218,7 @@ class ChosenElement(Chosen):
     def set(self, value: Expr) -> None:
         self._at_it(lambda place: place.set(value))
 
-    def update(self, op: Any, value: Any) -> None:
+    def update(self, op: str, value: Any) -> None:
         self._at_it(lambda place: place.update(op, value))
 
     def fetch(self, op: Any, value: Any) -> Any:
@@ -312,7 +312,7 @@ class LocalArray(Place):
             position = linalg.position(index, self.shape)
         return self.at(position)
 
-    def attribute(self, name: Any) -> Any:
+    def attribute(self, name: str) -> Any:
         if self.elements is not None:
             return self.elements.attribute(name)
         return Group([self.at(k) for k in range(self.count)], self.shape).attribute(name)

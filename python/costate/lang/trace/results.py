@@ -16,6 +16,7 @@ from costate.lang.values.expr import Expr, is_scalar
 from costate.lang.values.matrix import Matrix
 
 if TYPE_CHECKING:
+    from costate import _core
     from costate.lang.values.builder import Builder
 
 
@@ -57,7 +58,7 @@ class Values:
             raise QuadrantsTypeError(f"the kernel returns {value!r}, and its type says {self.kind}")
         return value
 
-    def read(self, arrays: dict[Any, Any]) -> Any:
+    def read(self, arrays: dict[Hidden, _core.Array]) -> Any:
         numbers = [x.item() for x in arrays[self.hidden].to_numpy()]
         recorder = surroundings.numbers() if self.dtype.is_float else None
         if recorder is not None:
@@ -84,7 +85,7 @@ class Members:
         for one in self.members.values():
             one.store_zero()
 
-    def read(self, arrays: dict[Any, Any]) -> Struct:
+    def read(self, arrays: dict[Hidden, _core.Array]) -> Struct:
         return Struct({name: one.read(arrays) for name, one in self.members.items()}, self.kind.methods)
 
 
@@ -131,7 +132,7 @@ class Results:
             for part in self.parts:
                 part.store_zero()
 
-    def read(self, arrays: dict[Any, Any]) -> Any:
+    def read(self, arrays: dict[Hidden, _core.Array]) -> Any:
         """The values, from {Hidden: array}."""
         values = tuple(part.read(arrays) for part in self.parts)
         return values if self.is_tuple else values[0]

@@ -26,6 +26,8 @@ from costate.lang.values.expr import Expr, index_handle, index_value
 from costate.lang.values.matrix import Matrix
 
 if TYPE_CHECKING:
+    from costate.lang.analysis.effects import Effects
+    from costate.lang.trace.arrays import ElementGroup
     from costate.lang.data.field import ScalarField
     from costate.lang.values.builder import Builder
 
@@ -84,7 +86,7 @@ class Cell:
         block = directory.block_of(self.handles)
         return directory.claim(block) if is_made else directory.row(block)
 
-    def place(self, row: Any = None) -> list[Any]:
+    def place(self, row: _core.Value | None = None) -> list[_core.Value]:
         """Where its state stands; its row may be known."""
         if self.blocks is None or not self.blocks.by_row:
             return self.handles
@@ -103,11 +105,11 @@ class Cell:
             return arith.gt(state, 0)
         return arith.lt(index_value(self.list_index), state)
 
-    def _change(self, op: _core.Op, value: _core.Value, place: list[Any]) -> None:
+    def _change(self, op: _core.Op, value: _core.Value, place: list[_core.Value]) -> None:
         b = self.b
         b.trace.update(op, self.state.handle, i32.core, place, value, b.loc)
 
-    def activate(self, row: Any = None) -> Any:
+    def activate(self, row: _core.Value | None = None) -> Any:
         """Gives the row of its block, which may be known."""
         row = self.row(is_made=True) if row is None else row
         one = self.b.constant(i32, 1)
@@ -125,7 +127,7 @@ class Cell:
         return Expr(b.trace.fetch(Op.add, self.state.handle, i32.core, place, b.constant(i32, 1), b.loc), i32)
 
 
-def activate_from(node: Any, handles: Any, base: Any, row: Any = None) -> Any:
+def activate_from(node: Any, handles: Any, base: Any, row: _core.Value | None = None) -> Any:
     """Makes the cell of `node`, whose field or node `base` has the cell `handles`, and those above it active. Gives the row
     of the block of the last one, which may be known."""
     sparse = [one for one in node.lineage() if one.is_sparse]
@@ -135,7 +137,7 @@ def activate_from(node: Any, handles: Any, base: Any, row: Any = None) -> Any:
 
 
 @arrays.activate.given
-def written(element: Any) -> None:
+def written(element: Element | ElementGroup) -> None:
     """A kernel writes an element of an array: if it is a sparse field, it becomes active."""
     node = getattr(element.array.host, "_sparse_node", None)
     if node is None or require("an element").unmarked:
@@ -165,7 +167,7 @@ def located(element: Any, is_written: bool) -> list[Any]:
     return [*place, *rest]
 
 
-def _check_inside(b: Builder, array: TracedArray, handles: list[Any]) -> None:
+def _check_inside(b: Builder, array: TracedArray, handles: list[_core.Value]) -> None:
     """In debug mode: the indices, which do not tell where in memory an element lies."""
     if not b.debug:
         return
@@ -177,7 +179,7 @@ def _check_inside(b: Builder, array: TracedArray, handles: list[Any]) -> None:
 # -- functions of the language ----------------------------------------------------
 
 
-def _handles(x: Any, node: SNode, indices: Any, axes: list[Any]) -> list[Any]:
+def _handles(x: Any, node: SNode, indices: Any, axes: list[int]) -> list[_core.Value]:
     """The cell at indices of these axes: of a node they count from 0, of a field from its offset."""
     indices = flat_indices(indices)
     if len(indices) != len(axes):
@@ -192,14 +194,14 @@ def _handles(x: Any, node: SNode, indices: Any, axes: list[Any]) -> list[Any]:
     return [index_handle(k) for k in indices]
 
 
-def _lows(field: ScalarField, node: SNode, axes: list[Any]) -> Any:
+def _lows(field: ScalarField, node: SNode, axes: list[int]) -> Any:
     """The first indices of a field along axes, or None if all are 0."""
     lows = _offsets(field, node)
     found = [lows[axis] for axis in axes]
     return found if any(found) else None
 
 
-def _list_axes(node: SNode) -> list[Any]:
+def _list_axes(node: SNode) -> list[int]:
     """All axes, but for that of lists."""
     return [axis for axis in sorted(node.extents) if axis != node.own_axis]
 
@@ -244,13 +246,13 @@ def deactivate(node: Any, indices: Any) -> None:
     _deactivate(node, _handles(given, node, indices, _list_axes(node)))
 
 
-def _deactivate(node: SNode, handles: list[Any]) -> None:
+def _deactivate(node: SNode, handles: list[_core.Value]) -> None:
     cell = Cell(node, handles)
     cell.clear()
     _clear_below(node, cell.handles)
 
 
-def _put(node: SNode, place: list[Any], value: Any) -> None:
+def _put(node: SNode, place: list[_core.Value], value: Any) -> None:
     """A value, or a struct of them, becomes the element at a place of the fields of a node."""
     b, fields = require("append"), list(node.fields)
     values = [value.member(name) for name in value.keys] if isinstance(value, Struct) else [value]
@@ -262,7 +264,7 @@ def _put(node: SNode, place: list[Any], value: Any) -> None:
             traced(b, field).from_start(place).set(one)
 
 
-def _clear_below(node: SNode, handles: list[Any]) -> None:
+def _clear_below(node: SNode, handles: list[_core.Value]) -> None:
     known = {a: (h, node.extents[a]) for a, h in zip(_list_axes(node), handles)}
     b = require("deactivate")
     for below in node.descendants():
@@ -294,7 +296,7 @@ def _clear_row(b: Builder, field: Any, handles: list[Any]) -> None:
     b.trace.end()
 
 
-def _each(b: Builder, extents: dict[Any, Any], known: dict[Any, Any], body: Callable[..., Any],
+def _each(b: Builder, extents: dict[int, int], known: dict[Any, Any], body: Callable[..., Any],
           handles: tuple[Any, ...] = ()) -> None:
     """`body` of the indices of all cells that lie in a cell: `known` is {axis: (its index, the extent there)}."""
     axes = sorted(extents)
@@ -329,14 +331,14 @@ def rescale_index(a: Any, b: Any, indices: Any) -> Matrix:
     return Matrix(result)
 
 
-def _node_or_shape(x: Any) -> Any:
+def _node_or_shape(x: Any) -> SNode:
     """The node of a field; of one that was made with a shape, one with its extents."""
     x = x.host if isinstance(x, TracedArray) else x.first() if isinstance(x, StructField) else x
     is_placed = hasattr(x, "children") or getattr(x, "_node", None) is not None
     return node_of(x) if is_placed or not hasattr(x, "shape") else SNode(None, dict(enumerate(x.shape)))
 
 
-def _offsets(x: Any, node: SNode) -> dict[Any, Any]:
+def _offsets(x: Any, node: SNode) -> dict[int, int]:
     """{axis: the first index} of a field; of a node they are 0."""
     x = x.host if isinstance(x, TracedArray) else x.first() if isinstance(x, StructField) else x
     axes = sorted(node.extents)
@@ -396,7 +398,7 @@ class _Every:
         return True
 
 
-def nodes_changed(effects: Any) -> Any:
+def nodes_changed(effects: Effects) -> Any:
     """The identities of the sparse nodes whose cells may become active or inactive by what a loop does."""
     if effects.anything:
         return _Every()

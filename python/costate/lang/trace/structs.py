@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from costate.lang.values.builder import Builder
 
 
-def element(builder: Builder, field: Any, index: Any) -> Struct:
+def element(builder: Builder, field: StructField, index: Any) -> Struct:
     """An element of a field of structs in a kernel."""
     members = {}
     for name, one in field.members.items():

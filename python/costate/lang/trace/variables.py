@@ -39,7 +39,7 @@ def variable_for(value: Any, owner: tuple[object, ...] | None = None) -> Place:
     return make(value)
 
 
-def share(builder: Builder, place: Place) -> None:
+def share(builder: Builder, place: Place | Struct) -> None:
     """Makes hidden arrays of the variables in a place, in front of a parallel loop that changes them."""
     if isinstance(place, Variable):
         if place.element is None and place.owner:
@@ -55,7 +55,7 @@ def share(builder: Builder, place: Place) -> None:
             share(builder, one)
 
 
-def _element_with(builder: Builder, value: Expr, variable: Any) -> Element:
+def _element_with(builder: Builder, value: Expr, variable: LocalArray | Variable) -> Element:
     """The element of a hidden array that takes the place of a variable."""
     array = TracedArray(variable.dtype, 0, (), ())
     builder.labels[len(builder.arguments)] = variable.owner[1] if variable.owner else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from warnings import warn_explicit
 
 from costate import _core
@@ -50,7 +50,7 @@ class Builder:
 
     def __init__(self, name: str, loc: _core.Loc, options: _core.KernelOptions | None = None) -> None:
         self.name = name
-        self.trace: Any = _core.Trace(name, loc)
+        self.trace = _core.Trace(name, loc)
         self.loc = loc
         self.dry = 0
         self.depth = 0          # of runtime control flow around the current statement
@@ -58,13 +58,13 @@ class Builder:
         self.in_range = False
         self.arguments: list[Any] = []     # what each argument of the kernel is, see kernel.py
         self.lifted = Lifted()  # numbers of objects that are arguments
-        self.labels: dict[Any, Any] = {}        # names of arguments, for messages
+        self.labels: dict[int, str | None] = {}        # names of arguments, for messages
         self.watch: Any = None       # of objects of Python whose members are read, see watch.py
-        self.written: set[Any] = set()    # the arguments whose elements the kernel changes
+        self.written: set[int] = set()    # the arguments whose elements the kernel changes
         self.arrays: dict[Any, Any] = {}        # id of the host array -> traced array
         self.loop_hint: dict[Any, Any] = {}
         self.has_drawn = False  # random numbers
-        self.random_key: Any = None
+        self.random_key: _core.Value | None = None
         self.random: Any = None      # the stream of random numbers of the current work item
         self.ranges = 0
         self.changed_nodes: Any = frozenset()  # sparse nodes, by identity, whose cells the current parallel loop changes
@@ -80,7 +80,7 @@ class Builder:
         self.zeros: Any = None       # extent -> a private array of zeros, see linalg.py
         self.made: dict[Any, Any] = {}          # id -> (a list or dictionary of the kernel, `depth` where it was made)
         self.dynamic_loop: Any = None  # where the first loop stands that is not a range
-        self.warned: set[Any] = set()     # places of which the kernel has warned
+        self.warned: set[object] = set()     # places of which the kernel has warned
         self.check: Any = None       # of the global data access rule, see ad/validation.py
 
     @property
@@ -88,10 +88,10 @@ class Builder:
         """Whether there is nothing to run."""
         return bool(self.trace.is_empty)
 
-    def constant(self, dtype: DataType, number: float) -> Any:
+    def constant(self, dtype: DataType, number: float) -> _core.Value:
         return self.trace.constant(dtype.core, number, self.loc)
 
-    def pure(self, op: _core.Op, dtype: DataType, *operands: Any) -> Any:
+    def pure(self, op: _core.Op, dtype: DataType, *operands: _core.Value) -> _core.Value:
         return self.trace.pure(op, dtype.core, list(operands), self.loc)
 
     def changes(self, variable: Any) -> None:
@@ -108,7 +108,7 @@ class Builder:
             warn_explicit(text, UserWarning, *place[:2], registry=_registries.setdefault(place[0], {}))
 
     @contextmanager
-    def unmarking(self) -> Iterator[Any]:
+    def unmarking(self) -> Iterator[None]:
         """What is written inside activates nothing."""
         before, self.unmarked = self.unmarked, True
         try:
@@ -117,7 +117,7 @@ class Builder:
             self.unmarked = before
 
     @contextmanager
-    def nested(self) -> Iterator[Any]:
+    def nested(self) -> Iterator[None]:
         self.depth += 1
         try:
             yield
@@ -125,10 +125,10 @@ class Builder:
             self.depth -= 1
 
     @contextmanager
-    def dry_run(self) -> Iterator[Any]:
+    def dry_run(self) -> Iterator[None]:
         """What happens inside leaves no statement behind."""
         saved = self.trace, self.loc, dict(self.arrays), len(self.arguments)
-        self.trace = _Nothing()
+        self.trace = cast("_core.Trace", _Nothing())
         self.dry += 1
         try:
             yield
@@ -144,7 +144,7 @@ class Builder:
         state.listen()
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         _state.builder = self.outer
         state.tracing -= 1
         state.listen()

@@ -31,7 +31,7 @@ class Expr:
     __array_priority__ = 1000
     __array_ufunc__ = None
 
-    def __init__(self, handle: Any, dtype: Any, wide: Any = None, exact: Any = 0) -> None:
+    def __init__(self, handle: _core.Value | None, dtype: DataType, wide: _core.Value | None = None, exact: int = 0) -> None:
         self._handle = handle
         self.dtype = dtype
         self.wide = wide
@@ -39,12 +39,13 @@ class Expr:
         self.number: Any = None
 
     @property
-    def handle(self) -> Any:
+    def handle(self) -> _core.Value:
         if self._handle is None:
+            assert self.wide is not None
             return require("this").pure(Op.cast, self.dtype, self.wide)
         return self._handle
 
-    def as_type(self, dtype: Any) -> Any:
+    def as_type(self, dtype: DataType) -> _core.Value:
         """The handle of this value as a `dtype`."""
         if dtype is self.dtype:
             return self.handle
@@ -62,10 +63,10 @@ class Expr:
             "`if`, `while` or `ti.select` of the kernel itself or of a `@ti.func`, which a plain function of "
             "Python is not, or make it a `ti.static` value")
 
-    def __hash__(self) -> Any:
+    def __hash__(self) -> int:
         return id(self)
 
-    def __repr__(self) -> Any:
+    def __repr__(self) -> str:
         return f"<{self.dtype} value of a kernel>"
 
     def __index__(self) -> None:
@@ -73,7 +74,7 @@ class Expr:
                                  "is compiled")
 
 
-def are_integers(*values: Any) -> bool:
+def are_integers(*values: object) -> bool:
     """Whether these are integers, not all of them bools."""
     if not all(is_scalar(v) for v in values):
         return False
@@ -81,11 +82,11 @@ def are_integers(*values: Any) -> bool:
     return not any(t.is_float for t in types) and not all(t.is_bool for t in types)
 
 
-def is_number(x: Any) -> bool:
+def is_number(x: object) -> bool:
     return isinstance(x, NUMBERS)
 
 
-def is_scalar(x: Any) -> bool:
+def is_scalar(x: object) -> bool:
     return isinstance(x, (Expr, *NUMBERS))
 
 
@@ -93,7 +94,7 @@ def dtype_of(x: Any) -> DataType:
     return x.dtype if isinstance(x, Expr) else dtypes.of_number(x)
 
 
-def handle_of(x: Any, dtype: Any) -> Any:
+def handle_of(x: Any, dtype: DataType) -> _core.Value:
     """The handle of a scalar, number or value, as a `dtype`."""
     if isinstance(x, Expr):
         return x.as_type(dtype)
@@ -106,7 +107,7 @@ def handle_of(x: Any, dtype: Any) -> Any:
     return b.constant(dtype, float(x))
 
 
-def index_handle(x: Any) -> Any:
+def index_handle(x: Any) -> _core.Value:
     """The handle of an index, 64 bits."""
     if isinstance(x, Expr):
         if not (x.dtype.is_int or x.dtype.is_bool):
@@ -118,7 +119,7 @@ def index_handle(x: Any) -> Any:
     return require("this").constant(dtypes.i64, int(x))
 
 
-def value_of(x: Any, dtype: Any = None) -> Expr:
+def value_of(x: Any, dtype: DataType | None = None) -> Expr:
     """An Expr for a scalar."""
     if isinstance(x, Expr) and (dtype is None or dtype is x.dtype):
         return x
@@ -138,14 +139,14 @@ def known_index(k: Any, extent: Any, text: Any) -> Any:
     return int(number) % extent
 
 
-def index_value(handle: Any, dtype: Any = dtypes.i32) -> Expr:
+def index_value(handle: _core.Value, dtype: DataType = dtypes.i32) -> Expr:
     """The value of a loop index or extent, whose handle has 64 bits."""
     if dtype is dtypes.i64:
         return Expr(handle, dtype, handle, 2)
     return Expr(None, dtype, handle, 2)
 
 
-def condition_handle(x: Any) -> Any:
+def condition_handle(x: Any) -> _core.Value:
     """The handle of a condition."""
     if not is_scalar(x):
         raise QuadrantsTypeError(f"a condition is {x!r}; conditions are scalars")

@@ -42,7 +42,7 @@ def root(square: Any) -> Any:
     if builder.dry:
         return arith.pure(Op.sqrt, dtype, square)
 
-    def half_inverse(result: _core.Value) -> Any:
+    def half_inverse(result: _core.Value) -> _core.Value:
         zero, half = builder.constant(dtype, 0.0), builder.constant(dtype, 0.5)
         return builder.pure(Op.select, dtype, builder.pure(Op.eq, u1, result, zero), zero,
                             builder.pure(Op.div, dtype, half, result))
@@ -75,7 +75,7 @@ def checked(index: Any, shape: tuple[int, ...]) -> list[Any]:
 
 
 @contextmanager
-def condition_of_loop(evaluate: Callable[..., Any]) -> Iterator[Any]:
+def condition_of_loop(evaluate: Callable[..., Any]) -> Iterator[None]:
     """Around what is evaluated in the condition of a loop, which cannot declare arrays: those of checks stand in front of it."""
     b = require("a condition")
     before, b.zeros = b.zeros, {} if b.debug else None
