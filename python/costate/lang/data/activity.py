@@ -28,7 +28,7 @@ def mark(node: SNode, index: tuple[int, ...]) -> None:
             value = cell.pop(one.own_axis) + 1
         blocks, state = one.blocks(), one.state()
         row, place = blocks and blocks.row_of(cell, makes=True), tuple(cell[a] for a in sorted(cell))
-        if row and blocks.by_row:
+        if row and blocks and blocks.by_row:
             place = (row,)
         state[place] = max(state[place], value)
 
@@ -106,8 +106,9 @@ def deactivate_all(node: SNode) -> bool:
     sparse = [one for one in node.descendants() if one.is_sparse]
     given_back = [one for one in sparse if _may_give_back(one)]
     for one in sparse:
-        if one in given_back:
-            one.blocks().give_back()
+        blocks = one.blocks() if one in given_back else None
+        if blocks is not None:
+            blocks.give_back()
         else:
             one.state().fill(0)
         for field in one.block_fields():

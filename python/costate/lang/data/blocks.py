@@ -65,7 +65,7 @@ def _cells(below: SNode, node: SNode) -> int:
     return int(math.prod(below.extents.values()) // math.prod(_keys(node).values()))
 
 
-def _keys(node: SNode) -> dict[Any, int]:
+def _keys(node: SNode) -> dict[int, int]:
     """{axis: how many cells there are}, of a `dynamic` node without the axis of its lists."""
     return {axis: extent for axis, extent in sorted(node.extents.items()) if axis != node.own_axis}
 
@@ -137,7 +137,7 @@ class Blocks:
             cell = cell * size + k % size
         return self.row(block, makes), cell
 
-    def row_of(self, cell: dict[Any, int], makes: bool = False) -> int:
+    def row_of(self, cell: dict[int, int], makes: bool = False) -> int:
         """The row of the block of a cell of the node itself, {axis: index}."""
         block = 0
         for axis, extent in self.keys.items():

@@ -63,7 +63,7 @@ class Field(OfLists, Copied, Storage):
     is_field = True
     kind = "field"
 
-    def __init__(self, dtype: Any, element_shape: Any = (), shape: Any = None,
+    def __init__(self, dtype: DataType, element_shape: tuple[int, ...] = (), shape: tuple[int, ...] | None = None,
                  needs_grad: bool = False, needs_dual: bool = False, name: str = "") -> None:
         super().__init__(dtype, element_shape, needs_grad, needs_dual, name)
         self._shape = shape

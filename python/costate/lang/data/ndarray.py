@@ -31,7 +31,7 @@ class Ndarray(Copied, Storage):
 
     kind = "ndarray"
 
-    def __init__(self, dtype: Any, shape: Any, element_shape: Any = (), needs_grad: bool = False,
+    def __init__(self, dtype: DataType, shape: Any, element_shape: tuple[int, ...] = (), needs_grad: bool = False,
                  needs_dual: bool = False) -> None:
         super().__init__(dtype, element_shape, needs_grad, needs_dual)
         if shape is None:

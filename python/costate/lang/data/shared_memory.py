@@ -1,12 +1,17 @@
 """How other libraries see the memory of an array: DLPack, and the array interfaces of NumPy and of Numba."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from costate import _core
 from costate.lang.base import runtime
 from costate.lang.base.explain import in_python
+
+if TYPE_CHECKING:
+    from costate.lang.base.dtypes import DataType
 
 _CPU = 1  # of DLPack's kinds of devices
 
@@ -16,10 +21,10 @@ class SharedMemory:
 
     __slots__ = ()
     shape: Any
-    element_shape: Any
-    dtype: Any
+    element_shape: tuple[int, ...]
+    dtype: DataType
 
-    def core(self) -> Any:
+    def core(self) -> _core.Array:
         raise NotImplementedError
 
     def describe(self) -> str:
@@ -28,7 +33,7 @@ class SharedMemory:
     def to_numpy(self, dtype: Any = None, copy: bool = True) -> Any:
         raise NotImplementedError
 
-    def _brought(self) -> Any:
+    def _brought(self) -> _core.Array:
         raise NotImplementedError
 
     def _blocks(self) -> Any:
@@ -58,13 +63,13 @@ class SharedMemory:
         with in_python():
             return (self._copy() if copy else self._brought()).__dlpack__(stream=stream, **wishes)
 
-    def _copy(self) -> Any:
+    def _copy(self) -> _core.Array:
         array = self.core()
         copy = _core.Array(array.device, array.dtype, array.shape, scratch=True)
         copy.write(self.to_numpy())
         return copy
 
-    def __dlpack_device__(self) -> Any:
+    def __dlpack_device__(self) -> tuple[int, int]:
         if self._blocks() is not None:
             return _CPU, 0
         return self.core().__dlpack_device__()

@@ -66,7 +66,7 @@ class SNode:
         self._children = Weakly()
         self._fields = Weakly()
         self.capacity = capacity            # how many blocks may be in use; None: see blocks.py
-        self._state: Any = None
+        self._state: ScalarField | None = None
         self._blocks: tuple[Blocks | None] | None = None   # None: that is not decided
 
     def _child(self, axes_: Any, dimensions: Any, kind: str = "dense", capacity: Any = None) -> SNode:
@@ -116,11 +116,12 @@ class SNode:
     children = property(lambda self: list(self._children))
     fields = property(lambda self: list(self._fields))
 
-    def state(self) -> Any:
+    def state(self) -> ScalarField:
         """What is active: 1 for each cell that is, or the lengths of lists; of a node with blocks, for each row."""
         blocks = self.blocks()
         if blocks is not None:
-            return blocks.state
+            state: ScalarField = blocks.state
+            return state
         with threads.lock:
             if self._state is None:
                 self._state = self._new_state()
@@ -148,7 +149,7 @@ class SNode:
         """The fields that lie in the blocks of this sparse node."""
         return [one for below in self.descendants() if below.sparse_above() is self for one in below.fields]
 
-    def lineage(self) -> list[Any]:
+    def lineage(self) -> list[SNode]:
         """The nodes from the root to this one."""
         return [*(self.parent_node.lineage() if self.parent_node else ()), self]
 
@@ -156,7 +157,7 @@ class SNode:
         """This node if it is sparse, or the nearest one above that is, or None."""
         return next((one for one in reversed(self.lineage()) if one.is_sparse), None)
 
-    def descendants(self) -> Iterator[Any]:
+    def descendants(self) -> Iterator[SNode]:
         """This node and those below."""
         yield self
         for child in self.children:

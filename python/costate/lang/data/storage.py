@@ -28,6 +28,7 @@ from costate.lang.values.builder import current
 from costate.lang.values.matrix import FieldElement, Matrix
 
 if TYPE_CHECKING:
+    from costate.lang.base.dtypes import DataType
     from costate.lang.data.pickled import Copied
 
 #: `copy_elements(target, source)`, which derivatives see.
@@ -136,18 +137,18 @@ class Storage(SharedMemory):
     _node: Any = None         # the node that a field is placed in
     _sparse_node: Any = None  # the same, if what is active of it is kept
 
-    def __init__(self, dtype: Any, element_shape: Any = (), needs_grad: bool = False,
+    def __init__(self, dtype: DataType, element_shape: tuple[int, ...] = (), needs_grad: bool = False,
                  needs_dual: bool = False, name: str = "") -> None:
         self.dtype = dtype
         self.element_shape = tuple(element_shape)
         self.needs_grad = needs_grad
         self.needs_dual = needs_dual
         self.name = name
-        self._core_array: Any = None
-        self._host: Any = None
+        self._core_array: _core.Array | None = None
+        self._host: np.ndarray[Any, Any] | None = None
         self._version: Any = None
         self._uses: tuple[Any, int] = (None, 0)   # of single elements by the host, and of which contents
-        self._companions: dict[Any, Any] = {}
+        self._companions: dict[str, Any] = {}
         self._generation = runtime.generation
         self._user = get_ident()   # the thread that has used it last, see ad/clear.py
 
@@ -159,12 +160,12 @@ class Storage(SharedMemory):
 
     # -- the array on the device ---------------------------------------------------
 
-    def core(self) -> Any:
+    def core(self) -> _core.Array:
         """The device array, made at first use."""
         array = self._core_array
         return self._made() if array is None else array
 
-    def _made(self) -> Any:
+    def _made(self) -> _core.Array:
         with threads.lock:
             if self._core_array is None:
                 self._core_array = self._make()
@@ -313,12 +314,12 @@ class Storage(SharedMemory):
         extents = array.shape[len(place):]
         if part.shape != extents:
             part = np.broadcast_to(part, extents)
-        is_mirrored = self._host is not None and self._version == (array.version, _looks)
+        mirror = self._host if self._version == (array.version, _looks) else None
         array.write_at(place, np.ascontiguousarray(part) if extents else part)
         if not runtime.shares_memory():
             self._uses = (array.version, _looks), self._uses[1]
-        if is_mirrored:
-            self._host[place] = part
+        if mirror is not None:
+            mirror[place] = part
             self._version = array.version, _looks
 
     def _write_component(self, index: Any, position: int, value: float) -> None:

@@ -273,10 +273,11 @@ def _clear_below(node: SNode, handles: list[_core.Value]) -> None:
             _each(b, extents, known, lambda at, below=below: Cell(below, at).clear())
         for field in below.fields:
             with b.unmarking():
-                if below.blocks_below() is None:
+                blocks = below.blocks_below()
+                if blocks is None:
                     _each(b, below.extents, known, lambda at, field=field: traced(b, field).from_start(at).set(0))
                 else:
-                    _each(b, below.blocks_below().keys, known, lambda at, field=field: _clear_row(b, field, at))
+                    _each(b, blocks.keys, known, lambda at, field=field: _clear_row(b, field, at))
 
 
 def _clear_row(b: Builder, field: Any, handles: list[Any]) -> None:
