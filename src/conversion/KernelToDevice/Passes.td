@@ -45,8 +45,9 @@ def OutlineDevice : Pass<"outline-device", "::mlir::ModuleOp"> {
     - `NAME.device0(words, thread, threads, memory)` for each range and serial
       part, run by every thread of a grid. Work items are taken with a stride of
       the number of threads; serial code is run by thread 0;
-    - `NAME.measure0`, where it pushes onto a tape: its forward sweep, which
-      only counts the bytes that it would push.
+    - `NAME.measure0`, of serial code and of what pushes onto a tape: what of its
+      forward sweep decides how large tapes get (`CountingSlice.h`). It only
+      counts the bytes that would be pushed.
 
     `code/DeviceCode.h` says what the words are. Values that one device
     function computes and another one uses stay in the frame of the launch; what

@@ -41,7 +41,7 @@ def PlaceTapes : Pass<"place-tapes", "::costate::ir::KernelOp"> {
     ```
 
     Left as they are: ranges whose forward sweep writes memory or may fail, or
-    whose records nest in other ways; a dry run measures their tapes.
+    whose records nest in other ways; their tapes are counted first.
   }];
   let options = [Option<"deterministic", "deterministic", "bool", "false",
                         "leave ranges whose sums depend on the order of tiles">,

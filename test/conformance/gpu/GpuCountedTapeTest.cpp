@@ -180,7 +180,7 @@ Kernel counted() {
   return kernel("counted", [](ArrayRef<double, 1> x, ArrayRef<int, 1> n,
                               ArrayRef<double, 1> y) {
     Var<double> v = 0.3;
-    FOR (k, 0, n[0]) {
+    FOR (k, 0, n[0] + n[1]) {
       v = rotated(v) + 0.01 * sin(v * x[k % 70]);
     }
     parallel(x.size(), [&](Index i) { y[i] = v * x[i] + x[i]; });
@@ -208,8 +208,8 @@ TEST(GpuCountedTape, AfterALaunchThatWritesWhatItFollowsFrom) {
 
 TEST(GpuCountedTape, OfWhatARecordingPutsBack) {
   Kernel k = counted();
-  Kernel shrink = kernel("shrink", [](ArrayRef<int, 1> n) {
-    parallel(1, [&](Index i) { n[i] = n[i] / 1000; });
+  Kernel shrink = kernel("shrink", [](ArrayRef<int, 1> n, Scalar<int> at) {
+    parallel(1, [&](Index) { n[at] = n[at] / 1000; });
   });
   auto gradient = [&](const Device &device) {
     Arrays arrays(device);
@@ -224,7 +224,8 @@ TEST(GpuCountedTape, OfWhatARecordingPutsBack) {
     {
       auto recording = tape.record();
       k(arrays.x, arrays.n, arrays.y);
-      shrink(arrays.n);
+      shrink(arrays.n, 0); // two copies: they are put back in place
+      shrink(arrays.n, 1);
       k(arrays.x, arrays.n, z);
       sum(arrays.y, z, loss);
     }
@@ -245,6 +246,7 @@ TEST(GpuCountedTape, OfMemoryThatOthersWrite) {
     GTEST_SKIP() << "the host cannot write memory of the device";
   Arrays here(device), there(cpu);
   here.count(2);
+  there.count(2);
   LentMemory lent = here.n.lend(/*writable=*/true);
   for (int most : {2, 3000, 1, 5000}) {
     static_cast<int *>(lent.address)[0] = most;
