@@ -114,6 +114,7 @@ void addDevicePasses(OpPassManager &passes, const Options &options,
         conversion::createPlaceTapes({.deterministic = options.deterministic,
                                       .fastMath = options.fastMath,
                                       .inlines = inlines}));
+    passes.addNestedPass<ir::KernelOp>(conversion::createSkipZeroAdjoints());
   }
   passes.addPass(conversion::createOutlineDevice(
       {.debug = options.debug || options.findNan}));

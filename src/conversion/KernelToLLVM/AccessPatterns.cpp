@@ -247,6 +247,8 @@ struct AtomicAddPattern : AccessPattern<ir::AtomicAddOp> {
            {workerOf(op), place, value});
     else if (isCommon(op))
       addCommon(builder, op, place, value);
+    else if (isOnDevice(op) && op->hasAttr(skipsZerosAttr))
+      addUnlessZero(builder, rewriter, op, place, value);
     else if (isOnDevice(op))
       addAtomically(builder, place, narrowed(builder, element(op), value));
     else
@@ -340,6 +342,25 @@ struct AtomicAddPattern : AccessPattern<ir::AtomicAddOp> {
                                                 : LLVM::AtomicBinOp::add;
     LLVM::AtomicRMWOp::create(builder, kind, place, value,
                               LLVM::AtomicOrdering::monotonic);
+  }
+
+  /// A GPU does not wait for an addition, but memory makes one after another.
+  static void addUnlessZero(ImplicitLocOpBuilder &b,
+                            ConversionPatternRewriter &rewriter,
+                            ir::AtomicAddOp op, Value place, Value value) {
+    mlir::Block *head = rewriter.getInsertionBlock();
+    mlir::Block *end = rewriter.splitBlock(head, op->getIterator());
+    mlir::Block *add = rewriter.createBlock(end);
+    b.setInsertionPointToEnd(head);
+    Type type = value.getType();
+    Value zero = LLVM::ConstantOp::create(b, type, b.getFloatAttr(type, 0.0));
+    Value isZero =
+        LLVM::FCmpOp::create(b, LLVM::FCmpPredicate::oeq, value, zero);
+    LLVM::CondBrOp::create(b, isZero, end, add);
+    b.setInsertionPointToEnd(add);
+    addAtomically(b, place, value);
+    LLVM::BrOp::create(b, end);
+    rewriter.setInsertionPointToStart(end);
   }
 
   /// Not if that changes nothing: 0, but to -0. Most adjoints of a minimum of

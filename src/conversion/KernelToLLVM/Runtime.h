@@ -59,7 +59,8 @@ inline constexpr llvm::StringLiteral slabAttr = "costate.slab";
 /// On an `atomic_add` of a range: the number of its array among those of which
 /// threads may have copies.
 inline constexpr llvm::StringLiteral copyAttr = "costate.copy";
-/// Of a branch: where it is not taken, its additions would add 0.
+/// Of a branch: where it is not taken, its additions would add 0. Of an
+/// `atomic_add`: a GPU leaves it out if it would add 0.
 inline constexpr llvm::StringLiteral skipsZerosAttr = "costate.skips_zeros";
 /// On a function whose code is that of three loops (`split-rows`).
 inline constexpr llvm::StringLiteral threeLoopsAttr = "costate-three-loops";

@@ -101,6 +101,9 @@ private:
     else if (llvm::all_of(add.getIndices(),
                           [&](Value v) { return common.contain(v); }))
       markCommon(add);
+    else if (isWideFloat(add.getValue().getType()) &&
+             ir::isOfAdjoint(add.getArray()))
+      add->setAttr(skipsZerosAttr, b.getUnitAttr());
   }
 
   /// Blocks keep such sums until they end, where nobody may find them before.

@@ -70,7 +70,8 @@ def MarkReductions : Pass<"mark-reductions", "::costate::ir::KernelOp"> {
     Other additions whose indices do not follow from those of the range are marked
     `costate.common`: lanes of a warp that come to them together add up first. If
     nothing else in the range may find the sum, blocks keep it until they end:
-    `costate.in_block`.
+    `costate.in_block`. The rest of the additions to adjoints is marked
+    `costate.skips_zeros`: GPUs do not add 0.
 
     ```mlir
     costate.range (%i) in (%n) {

@@ -119,3 +119,17 @@ costate.kernel @no_accumulators(%x: !costate.array<i32, 1>, %a: !costate.array<i
     %none = costate.atomic_fetch "exchange" %now, %d[] : !costate.array<i32, 0>
   }
 }
+
+// The rest: adjoints that are 0 are not added by GPUs.
+// CHECK-LABEL: costate.kernel @others
+// CHECK:         costate.atomic_add %{{.*}}, %arg2[%{{.*}}] {costate.skips_zeros}
+// CHECK:         costate.atomic_add %{{.*}}, %arg0[%{{.*}}] : !costate.array<f64, 1>
+costate.kernel @others(%x: !costate.array<f64, 1>, %at: !costate.array<i64, 1>, %g: !costate.array<f64, 1> {costate.adjoint_of = 0 : i64}) {
+  %e = costate.extent %at[0] : !costate.array<i64, 1>
+  costate.range (%i) in (%e) {
+    %j = costate.load %at[%i] : !costate.array<i64, 1>
+    %v = arith.sitofp %j : i64 to f64
+    costate.atomic_add %v, %g[%j] : !costate.array<f64, 1>
+    costate.atomic_add %v, %x[%j] : !costate.array<f64, 1>
+  }
+}
