@@ -18,8 +18,6 @@ namespace {
 
 /// Older ones lack atomics with an order and a scope.
 constexpr int oldestCapability = 7;
-/// Shared memory that every kernel may ask for.
-constexpr size_t freeShared = 48 << 10;
 
 Address addressOf(const std::byte *pointer) {
   return reinterpret_cast<Address>(pointer);
@@ -47,7 +45,8 @@ public:
 private:
   struct Found {
     Function function = nullptr;
-    size_t sharedBytes = freeShared; ///< that it may ask for
+    /// That it may ask for: without a word 48 KiB, less what it has by itself.
+    size_t sharedBytes = 0;
   };
   Result<> allowShared(const std::string &symbol, Found &kernel, size_t bytes);
 
