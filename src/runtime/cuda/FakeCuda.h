@@ -51,7 +51,7 @@ struct CodeObject {
 
 struct FunctionObject {
   std::function<void(std::span<const uint64_t> words)> body;
-  size_t shared = 0; ///< bytes, of the last launch
+  size_t shared = 0;             ///< bytes, of the last launch
   size_t sharedLimit = 44 << 10; ///< it has 4 KiB by itself
   int limitChanges = 0;
   /// Of memory that a thread keeps, by what the code says; none: 0.
