@@ -130,9 +130,11 @@ Direction GradientProbe::randomUnit() {
 /// Puts the copies at the point plus `along` times the direction.
 void GradientProbe::reset(const Direction &direction, double along) {
   for (size_t i = 0; i < call.arguments.size(); ++i)
-    if (call.arguments[i].array)
-      checked(call.device->copy(call.arguments[i].array->buffer,
+    if (ArrayStorage *array = call.arguments[i].array.get()) {
+      array->noteChange();
+      checked(call.device->copy(array->buffer,
                                 original.arguments[i].array->buffer));
+    }
   for (size_t i = 0; i < all.size(); ++i) {
     Numbers values = all[i].start;
     if (along != 0)

@@ -414,7 +414,6 @@ Result<> VersionLog::read(const ArrayStorage &array, const Box &elements,
       break;
     if (copy.loss == Loss::None)
       done = forEachPiece(copy, to.address, [&](Rows original, Rows packed) {
-        array.noteChange();
         return array.device->copy(original, packed);
       });
   }

@@ -336,6 +336,23 @@ TEST_F(Versions, ATemporaryExchangeIsCopiedOnlyIfItIsObserved) {
   }
 }
 
+TEST_F(Versions, ContentsAreOthersOnlyWhileOldOnesAreInPlace) {
+  EXPECT_TRUE(write(*x, whole, 1).ok());
+  uint64_t ones = log.want(x, whole);
+  EXPECT_TRUE(write(*x, whole, 2).ok());
+  auto copy = make({4, 2});
+  log.beginUse(/*observed=*/false);
+  const uint64_t newest = x->contents();
+  EXPECT_TRUE(log.read(*x, whole, ones, copy->buffer).ok());
+  EXPECT_EQ(x->contents(), newest) << "it has only been read";
+  EXPECT_TRUE(log.rewind(*x, ones).ok());
+  const uint64_t old = x->contents();
+  EXPECT_NE(old, newest);
+  log.restore();
+  EXPECT_NE(x->contents(), old);
+  log.endUse();
+}
+
 /// Where each copy by the device costs a call.
 TEST_F(Versions, AComponentIsCopiedAtOnce) {
   device = *openSimt(1, 1 << 20);
