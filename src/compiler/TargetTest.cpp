@@ -25,23 +25,31 @@ std::string featuresOf(const llvm::Module &module, const char *name) {
       .str();
 }
 
+/// After all that happens to it on the way to machine code; null if that fails.
+static std::unique_ptr<llvm::Module> compiled(const char *text,
+                                              llvm::LLVMContext &context) {
+  llvm::SMDiagnostic error;
+  auto module = llvm::parseAssemblyString(text, error, context);
+  EXPECT_TRUE(module) << error.getMessage().str();
+  auto machine = borrowTargetMachine();
+  bool done =
+      module && optimise(*module, *machine) && emitObject(*module, *machine);
+  EXPECT_TRUE(done);
+  return done ? std::move(module) : nullptr;
+}
+
 TEST(Target, FunctionsWithoutVectorsDoWithoutAvx512) {
   llvm::LLVMContext context;
-  llvm::SMDiagnostic error;
-  auto module =
-      llvm::parseAssemblyString("define double @alone(double %x) {\n"
-                                "  %y = fmul double %x, %x\n"
-                                "  ret double %y\n"
-                                "}\n"
-                                "define void @together(ptr %x) {\n"
-                                "  store <8 x double> zeroinitializer, ptr %x\n"
-                                "  ret void\n"
-                                "}\n",
-                                error, context);
-  ASSERT_TRUE(module) << error.getMessage().str();
-  auto machine = borrowTargetMachine();
-  ASSERT_TRUE(optimise(*module, *machine));
-  ASSERT_TRUE(emitObject(*module, *machine));
+  auto module = compiled("define double @alone(double %x) {\n"
+                         "  %y = fmul double %x, %x\n"
+                         "  ret double %y\n"
+                         "}\n"
+                         "define void @together(ptr %x) {\n"
+                         "  store <8 x double> zeroinitializer, ptr %x\n"
+                         "  ret void\n"
+                         "}\n",
+                         context);
+  ASSERT_TRUE(module);
   EXPECT_EQ(featuresOf(*module, "alone"), host().scalarFeatures);
   EXPECT_EQ(featuresOf(*module, "together"), host().features);
   EXPECT_EQ(host().scalarFeatures.find("+avx512"), std::string::npos);
@@ -50,16 +58,12 @@ TEST(Target, FunctionsWithoutVectorsDoWithoutAvx512) {
 /// Each description of a processor takes LLVM time.
 TEST(Target, FunctionsOfIntegersAreForTheProcessorAsItIs) {
   llvm::LLVMContext context;
-  llvm::SMDiagnostic error;
-  auto module = llvm::parseAssemblyString("define i64 @alone(i64 %x) {\n"
-                                          "  %y = mul i64 %x, %x\n"
-                                          "  ret i64 %y\n"
-                                          "}\n",
-                                          error, context);
-  ASSERT_TRUE(module) << error.getMessage().str();
-  auto machine = borrowTargetMachine();
-  ASSERT_TRUE(optimise(*module, *machine));
-  ASSERT_TRUE(emitObject(*module, *machine));
+  auto module = compiled("define i64 @alone(i64 %x) {\n"
+                         "  %y = mul i64 %x, %x\n"
+                         "  ret i64 %y\n"
+                         "}\n",
+                         context);
+  ASSERT_TRUE(module);
   EXPECT_EQ(featuresOf(*module, "alone"), host().features);
 }
 
