@@ -13,6 +13,14 @@ add_compile_options(-ffunction-sections -fdata-sections
                     -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
 add_link_options(-Wl,--gc-sections)
 
+# So that all runs with glibc 2.34 and the libraries of GCC 11: half of `f16` is
+# in a newer libgcc_s, but in each libgcc.a.
+add_library(costate-older STATIC ${PROJECT_SOURCE_DIR}/cmake/older_libraries.c)
+set_target_properties(costate-older PROPERTIES C_VISIBILITY_PRESET hidden)
+link_libraries(costate-older)
+add_link_options(@${PROJECT_SOURCE_DIR}/cmake/older_libraries.rsp)
+set(CMAKE_CXX_STANDARD_LIBRARIES "-l:libgcc.a")
+
 # A path, not a target: the library is linked after the objects of all targets
 # that link it are compiled, and a cycle between files there is not.
 add_library(costate-llvm INTERFACE)
@@ -46,6 +54,7 @@ function(costate_link_llvm)
             ${COSTATE_LLVM_FILE} ${LLVM_LIBRARY_DIRS} ${LLVM_TOOLS_BINARY_DIR}
             ${CMAKE_CXX_COMPILER}
     DEPENDS ${objects} ${PROJECT_SOURCE_DIR}/cmake/link_llvm.sh
+            ${PROJECT_SOURCE_DIR}/cmake/older_libraries.c
     COMMENT "Linking libcostate-llvm.so" VERBATIM)
   add_custom_target(costate-llvm-file DEPENDS ${COSTATE_LLVM_FILE})
 endfunction()

@@ -4,6 +4,7 @@
 # exports just that, so that all the rest of the archives stays away.
 set -euo pipefail
 objects=$1 output=$2 archives=$3 tools=$4 compiler=$5
+here=$(dirname "${BASH_SOURCE[0]}")
 
 symbols=$output.symbols
 xargs "$tools/llvm-nm" --format=posix --extern-only --no-sort --quiet <"$objects" |
@@ -22,4 +23,4 @@ mapfile -t libraries < <(ls "$archives"/libMLIR*.a "$archives"/libLLVM*.a |
   -Wl,--gc-sections,-z,defs,--undefined-version,--version-script="$output.exports" \
   -Wl,-rpath,'$ORIGIN:$ORIGIN/runtime' @"$output.wanted" \
   -Wl,--start-group "${libraries[@]}" -Wl,--end-group \
-  -l:libzstd.a -l:libz.a
+  -l:libzstd.a -l:libz.a @"$here/older_libraries.rsp" -x c "$here/older_libraries.c"

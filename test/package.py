@@ -8,6 +8,7 @@ from pathlib import Path
 from report import Counts
 
 LLVM = Path("/usr/lib/llvm-22")
+NEWEST = {"GLIBC": (2, 34), "GLIBCXX": (3, 4, 29), "GCC": (7, 0, 0), "CXXABI": (1, 3, 13)}
 LARGEST = 120_000_000  # with names; everything that is in the archives has four times that
 
 
@@ -28,6 +29,19 @@ def versions(library):
             if (name := line.split()[-1]) and " A " not in line}
 
 
+def too_new(library):
+    """The symbols for which libraries of the oldest systems would be too old."""
+    text = subprocess.run([LLVM / "bin/llvm-nm", "-D", "--undefined-only", "--quiet", library],
+                          capture_output=True, text=True, check=True).stdout
+    names = [line.split()[-1] for line in text.splitlines()]
+    return [name for name in names if is_newer(name.rpartition("@")[2])]
+
+
+def is_newer(version):
+    library, _, number = version.partition("_")
+    return library in NEWEST and tuple(map(int, number.split("."))) > NEWEST[library]
+
+
 def run(root, build, preset):
     counts = Counts()
     if preset != "release":
@@ -38,6 +52,8 @@ def run(root, build, preset):
         counts.check("link", process)
         if process.returncode == 0 and (found := versions(library)) != {"COSTATE_LLVM"}:
             counts.fails("versions", f"of exported symbols: {found}")
+        if process.returncode == 0 and (found := too_new(library)):
+            counts.fails("older systems", f"do not have {found}: see cmake/older_libraries.c")
         if process.returncode == 0 and library.stat().st_size > LARGEST:
             counts.fails("size", f"libcostate-llvm.so has {library.stat().st_size} bytes; "
                          "does something name all targets or all dialects?")
