@@ -295,8 +295,8 @@ bool pop(Machine &m, const Instruction &op) { return m.pop(op); }
 bool pivot(Machine &, const Instruction &) { return true; }
 
 bool budget(Machine &m, const Instruction &op) {
-  m.put(op, static_cast<uint64_t>(
-                std::min<size_t>(m.options.tapeBytes, INT64_MAX)));
+  size_t bytes = m.options.budget.value_or(m.options.tapeBytes);
+  m.put(op, static_cast<uint64_t>(std::min<size_t>(bytes, INT64_MAX)));
   return true;
 }
 

@@ -35,6 +35,8 @@ struct InterpreterOptions {
   uint64_t order = 0;
   /// A push beyond this is OutOfMemory.
   size_t tapeBytes = SIZE_MAX;
+  /// What `tape.budget` says, if not `tapeBytes`.
+  std::optional<size_t> budget = std::nullopt;
   /// Operations that may run; one more is KernelFailed.
   uint64_t steps = UINT64_MAX;
   /// Refuse, as Error(Race), an element that one work item of a range stores

@@ -108,7 +108,8 @@ private:
   void optimised(const Derived &gradient, const Arrays &weights);
   // CheckCut.cpp
   void expectSame(Property property, const Derived &other,
-                  const Arrays &weights, size_t tapeBytes);
+                  const Arrays &weights, size_t tapeBytes,
+                  std::optional<size_t> budget = std::nullopt);
   void plans(llvm::ArrayRef<bool> active, const Arrays &weights);
   void cutLoops(llvm::ArrayRef<bool> active, const Arrays &weights);
   Active closed(Active active);

@@ -289,6 +289,58 @@ def test_a_long_loop_within_little(kind):
             assert "as many as the tape budget asks for, of 8 bytes; an iteration saves 16 bytes" in report
 
 
+@pytest.mark.parametrize("kind", ["for", "while", "serial"])
+def test_several_levels(kind):
+    """What one level of checkpoints would take 33 kB for."""
+    whole, _ = recurrence_gradient(300_000, kind)
+    for budget in (20_000, 4_000, 1_500):
+        found, report = recurrence_gradient(300_000, kind, tape_budget=budget)
+        assert np.array_equal(found, whole)
+        if _core.Device.best().name == "cpu":
+            assert 0 < _largest_tape_of(report) <= 1.001 * budget
+
+
+def test_ten_million_steps_within_64_kilobytes():
+    """Against the tangent by hand, to which each step adds about as much as any other."""
+    n, h = 10_000_000, 1e-7
+    ti.init(arch=ti.cpu, default_fp=ti.f64, tape_budget="64kB")
+    x, w, y = (ti.field(ti.f64, shape=1, needs_grad=True) for _ in range(3))
+    tangent = ti.field(ti.f64, shape=())
+
+    @ti.kernel
+    def run():
+        for i in x:
+            v = x[i]
+            for t in range(n):
+                v += h * ti.sin(v * w[0])
+            y[i] = v
+
+    @ti.kernel
+    def along():
+        v, d = x[0], 0.0
+        ti.loop_config(serialize=True)
+        for t in range(n):
+            d += h * ti.cos(v * w[0]) * (d * w[0] + v)
+            v += h * ti.sin(v * w[0])
+        tangent[None] = d
+
+    x.fill(0.5)
+    w.fill(0.8)
+    y.grad.fill(1)
+    run.grad()
+    along()
+    assert np.allclose(w.grad.to_numpy(), tangent[None], rtol=1e-9)
+    if _core.Device.best().name == "cpu":
+        assert 0 < _largest_tape_of(run.report()) <= 64_064
+
+
+@pytest.mark.parametrize("budget", [2_000, 3_000, 6_000])
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_levels_of_state_in_private_arrays(budget, lanes):
+    whole = gradient(arrays, 0, times=60, lanes=lanes)
+    check_same(gradient(arrays, 0, times=60, tape_budget=lanes * budget, lanes=lanes, cpu_max_num_threads=1), whole)
+
+
 def test_what_fits_is_not_cut():
     _, report = recurrence_gradient(1000, "for", tape_budget="1MB")
     assert "within the tape budget" not in report

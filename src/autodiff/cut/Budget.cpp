@@ -1,11 +1,11 @@
 #include "autodiff/cut/Budget.h"
 
 #include "autodiff/cut/Counting.h"
+#include "autodiff/cut/Levels.h"
 #include "autodiff/rules/Rules.h"
 #include "ir/Tape.h"
 #include "sizing/Record.h"
 
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
 
@@ -59,41 +59,6 @@ bool isShort(Operation *op) {
          count.sle(few) && loopsOf(*loop.getBody()).empty();
 }
 
-/// Arithmetic on bytes and iterations, as f64: products may be large.
-class Bytes {
-public:
-  explicit Bytes(Builder &b) : b(b) {}
-
-  Value constant(double value) {
-    return arith::ConstantOp::create(b, b.getF64FloatAttr(value));
-  }
-  Value of(Value integer) {
-    return arith::SIToFPOp::create(b, b.getF64Type(), integer);
-  }
-  Value sum(Value x, Value y) { return arith::AddFOp::create(b, x, y); }
-  Value difference(Value x, Value y) { return arith::SubFOp::create(b, x, y); }
-  Value product(Value x, Value y) { return arith::MulFOp::create(b, x, y); }
-  Value quotient(Value x, Value y) { return arith::DivFOp::create(b, x, y); }
-  Value least(Value x, Value y) { return arith::MinNumFOp::create(b, x, y); }
-  Value most(Value x, Value y) { return arith::MaxNumFOp::create(b, x, y); }
-  Value root(Value x) { return math::SqrtOp::create(b, x); }
-  Value roundedUp(Value x) { return math::CeilOp::create(b, x); }
-  Value isAbove(Value x, Value y) {
-    return arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, x, y);
-  }
-  Value whole(Value x) {
-    return ir::ToIntOp::create(b, b.getI64Type(), x, /*isUnsigned=*/false);
-  }
-
-private:
-  Builder &b;
-};
-
-/// What is known of a loop before it runs.
-struct Sizes {
-  Value iterations, state, record; ///< f64; `record` null: not known
-};
-
 class Planner {
 public:
   Planner(TripCounts &tripCounts, function_ref<bool(Operation *)> canRunAgain)
@@ -109,7 +74,7 @@ public:
       return;
     Builder b(loc, &block, block.begin());
     Value budget = tape::BudgetOp::create(b, b.getI64Type(), IntegerAttr());
-    plan(block, Bytes(b).of(budget), b);
+    plan(block, Number::ofInteger(b, budget), mostLevels);
   }
 
 private:
@@ -125,128 +90,92 @@ private:
   }
 
   /// `budget`: bytes for all loops of `block`, equal shares.
-  void plan(Block &block, Value budget, Builder &b) {
+  void plan(Block &block, Number budget, unsigned levels) {
     SmallVector<Operation *> chosen = worthwhile(block);
-    if (chosen.size() > 1) {
-      Bytes bytes(b);
-      budget = bytes.quotient(budget, bytes.constant(double(chosen.size())));
-    }
+    if (chosen.size() > 1)
+      budget = budget * (1.0 / double(chosen.size()));
     for (Operation *loop : chosen)
-      cut(loop, budget);
+      cut(loop, budget, levels);
   }
 
-  void cut(Operation *op, Value budget) {
+  void cut(Operation *op, Number budget, unsigned levels) {
     auto loop = dyn_cast<scf::ForOp>(op);
     if (!loop && !(loop = countFirst(cast<scf::WhileOp>(op), tripCounts)))
       return;
     if (loop != op)
       loop->setAttr(loopAttr, op->getAttr(loopAttr));
     Builder b(loop.getLoc(), loop);
-    Bytes bytes(b);
+    Number within = budget.at(b);
+    if (double kept = keptOf(*loop.getBody()))
+      within = (within - kept).atLeast(1);
     Value iterations =
         arith::MaxSIOp::create(b, loop.getUpperBound(), indexConstant(b, 0));
-    int64_t number = *numberOf(loop, loopAttr);
-    Sizes sizes{bytes.of(iterations), bytes.of(size(b, stateAttr, number)),
-                recordOf(loop, loop, b)};
-    Plan plan =
-        sizes.record ? byRecords(sizes, budget, b) : byStates(sizes, budget, b);
-    Block &body = *loop.getBody();
-    if (!worthwhile(body).empty())
-      this->plan(body, shareOf(plan, sizes, number, budget, b), b);
-    Segments segments{bytes.whole(plan.count), bytes.whole(plan.length), {}};
-    Value cut = arith::MulIOp::create(b, segments.count, segments.length);
-    segments.rest = arith::SubIOp::create(b, iterations, cut);
+    LoopSizes sizes = sizesOf(loop, iterations, b);
+    Schedule schedule = scheduleOf(sizes, within, levels);
+    plan(*loop.getBody(), schedule.share, levelsInLoops);
+    divide(loop, iterations, schedule, b);
+  }
+
+  void divide(scf::ForOp loop, Value iterations, const Schedule &schedule,
+              Builder &b) {
+    Value rest = schedule.rest.asInteger();
+    Value covered = arith::SubIOp::create(b, iterations, rest);
+    SmallVector<Segments> levels;
+    for (Level level : schedule.levels)
+      levels.push_back(
+          {level.count.asInteger(), level.length.asInteger(), covered});
     Attribute name = loop->getAttr(loopAttr);
-    Parts parts = cutInto(segments, loop, tripCounts);
+    Parts parts = cutInto(levels.front(), rest, loop, tripCounts);
+    for (Segments &level : MutableArrayRef(levels).drop_front()) {
+      level.covered = parts.segment.getUpperBound();
+      parts.segment = divideInto(level, parts.segment);
+    }
     parts.segments.walk([&](scf::ForOp part) {
-      if (part == parts.segments || part->hasAttr(ir::segmentAttr))
-        if (!part->hasAttr(loopAttr))
-          part->setAttr(loopAttr, name);
+      bool isPart = part == parts.segments || part->hasAttr(ir::segmentAttr);
+      if (isPart && !part->hasAttr(loopAttr))
+        part->setAttr(loopAttr, name);
     });
     parts.rest->setAttr(loopAttr, name);
   }
 
-  struct Plan {
-    Value count, length, rest; ///< f64: see Segments
-  };
-
-  /// Of n iterations the last ones, as many as fit behind the states of k
-  /// segments, are kept; a segment has as much room as they have when it runs
-  /// again. The least k with (k + 1) (budget - k state) >= n record.
-  Plan byRecords(const Sizes &sizes, Value budget, Builder &b) {
-    Bytes m(b);
-    Value one = m.constant(1), state = m.most(sizes.state, one);
-    Value record = m.most(sizes.record, one);
-    Value excess = m.difference(m.product(sizes.iterations, record), budget);
-    Value room = m.most(m.difference(budget, state), one);
-    Value square = m.difference(m.product(room, room),
-                                m.product(m.product(m.constant(4), state),
-                                          m.most(excess, m.constant(0))));
-    Value root = m.root(m.most(square, m.constant(0)));
-    Value least =
-        m.quotient(m.product(m.constant(2), excess), m.sum(room, root));
-    Value most = m.quotient(room, m.product(m.constant(2), state));
-    Value count = m.most(m.roundedUp(m.least(least, most)), one);
-    Value kept =
-        m.quotient(m.difference(budget, m.product(count, state)), record);
-    kept = m.most(m.of(m.whole(kept)), one);
-    Value others = m.most(m.difference(sizes.iterations, kept), m.constant(0));
-    Value length = m.most(m.roundedUp(m.quotient(others, count)), one);
-    count = m.least(m.roundedUp(m.quotient(others, length)),
-                    m.of(m.whole(m.quotient(sizes.iterations, length))));
-    Value isMore = m.isAbove(excess, m.constant(0));
-    count = arith::SelectOp::create(b, isMore, count, m.constant(0));
-    return withRest(count, length, sizes, b);
+  LoopSizes sizesOf(scf::ForOp loop, Value iterations, Builder &b) {
+    int64_t number = *numberOf(loop, loopAttr);
+    return {Number::ofInteger(b, iterations),
+            Number::ofInteger(b, size(b, stateAttr, number)).atLeast(1),
+            Number::ofInteger(b, size(b, recordAttr, number)),
+            recordOf(loop, loop, b)};
   }
 
-  /// Half of the budget for states, the other half for what is unknown.
-  Plan byStates(const Sizes &sizes, Value budget, Builder &b) {
-    Bytes m(b);
-    Value half = m.most(m.product(budget, m.constant(0.5)), m.constant(1));
-    Value all = m.product(sizes.iterations, sizes.state);
-    Value length = m.roundedUp(m.quotient(all, half));
-    length = m.most(length, m.constant(1));
-    Value count = m.of(m.whole(m.quotient(sizes.iterations, length)));
-    count = m.most(m.difference(count, m.constant(1)), m.constant(0));
-    return withRest(count, length, sizes, b);
-  }
-
-  static Plan withRest(Value count, Value length, const Sizes &sizes,
-                       Builder &b) {
-    Bytes m(b);
-    Value cut = m.product(count, length);
-    return {count, length, m.difference(sizes.iterations, cut)};
-  }
-
-  /// The bytes that the loops of an iteration may take.
-  Value shareOf(const Plan &plan, const Sizes &sizes, int64_t number,
-                Value budget, Builder &b) {
-    Bytes m(b);
-    Value states = m.product(plan.count, sizes.state);
-    Value iterations = m.most(m.most(plan.length, plan.rest), m.constant(1));
-    Value all = m.quotient(m.difference(budget, states), iterations);
-    Value own = m.of(size(b, recordAttr, number));
-    return m.most(m.difference(all, own), m.constant(0));
-  }
-
-  /// What an iteration saves with the loops in it; null if those may have any
+  /// What an iteration saves with the loops in it; none if those may have any
   /// number of iterations, for all that is known before `outer`.
-  Value recordOf(Operation *loop, Operation *outer, Builder &b) {
-    Bytes m(b);
-    Value all = m.of(size(b, recordAttr, *numberOf(loop, loopAttr)));
+  std::optional<Number> recordOf(Operation *loop, Operation *outer,
+                                 Builder &b) {
+    int64_t number = *numberOf(loop, loopAttr);
+    Number all = Number::ofInteger(b, size(b, recordAttr, number));
     for (Operation *inner : loopsOf(bodyOf(loop))) {
       auto counted = dyn_cast<scf::ForOp>(inner);
       if (!counted || !inner->hasAttr(loopAttr) ||
           outer->isAncestor(
               counted.getUpperBound().getParentBlock()->getParentOp()))
-        return {};
-      Value record = recordOf(inner, outer, b);
+        return std::nullopt;
+      std::optional<Number> record = recordOf(inner, outer, b);
       if (!record)
-        return {};
-      Value count = m.most(m.of(counted.getUpperBound()), m.constant(0));
-      all = m.sum(all, m.product(count, record));
+        return std::nullopt;
+      Value count = counted.getUpperBound();
+      all = all + Number::ofInteger(b, count).atLeast(0) * *record;
     }
-    return all;
+    return all.atLeast(1);
+  }
+
+  /// Bytes of the private arrays that the loop only reads: kept once.
+  static double keptOf(Block &body) {
+    double bytes = 0;
+    for (Value local : localsOf(body, /*changed=*/false)) {
+      auto type = cast<ir::LocalType>(local.getType());
+      bytes += double(type.getSize()) *
+               type.getValueType().getIntOrFloatBitWidth() / 8;
+    }
+    return bytes;
   }
 
   Value size(Builder &b, StringRef of, int64_t number) {

@@ -16,8 +16,8 @@ namespace {
 using TripCounts = llvm::DenseMap<Operation *, Value>;
 using Builder = ImplicitLocOpBuilder;
 
-/// Whether the region before the condition may run once more, and has no
-/// reverse: it passes floats on as they are.
+} // namespace
+
 bool onlyComputes(scf::WhileOp loop) {
   WalkResult effects = loop.getBefore().walk([](Operation *op) {
     bool harmless = op->getNumRegions() || isMemoryEffectFree(op) ||
@@ -33,6 +33,8 @@ bool onlyComputes(scf::WhileOp loop) {
            !loop->isAncestor(value.getParentBlock()->getParentOp());
   });
 }
+
+namespace {
 
 /// A private array that holds the same as `local`.
 Value copyOf(Value local, Builder &b) {
@@ -78,8 +80,8 @@ Value countOf(scf::WhileOp loop, TripCounts &tripCounts) {
   return copies.lookup(tripCounts.lookup(loop));
 }
 
-/// Puts a copy of what comes before the condition of `loop` where `b` stands,
-/// for these arguments; the values that it passes on.
+} // namespace
+
 SmallVector<Value> evaluateBefore(scf::WhileOp loop, ValueRange arguments,
                                   Builder &b) {
   IRMapping copies;
@@ -91,29 +93,44 @@ SmallVector<Value> evaluateBefore(scf::WhileOp loop, ValueRange arguments,
   });
 }
 
-} // namespace
+/// Only arithmetic: others know of loads and loops.
+static void eraseDeadScalars(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (op.getNumRegions() == 0 && isPure(&op) && isOpTriviallyDead(&op))
+      op.erase();
+}
+
+scf::ForOp takeBody(scf::WhileOp loop, Value count, Value first,
+                    ValueRange inits, Builder &b) {
+  Value zero = indexConstant(b, 0), one = indexConstant(b, 1);
+  auto counted = scf::ForOp::create(b, zero, count, one, inits);
+  Block &body = *counted.getBody();
+  if (!body.empty())
+    body.getTerminator()->erase();
+  Builder inside = Builder::atBlockEnd(loop.getLoc(), &body);
+  Value number = counted.getInductionVar();
+  if (first)
+    number = arith::AddIOp::create(inside, first, number);
+  // The last argument is the number of the iteration.
+  SmallVector<Value> arguments(counted.getRegionIterArgs());
+  arguments.push_back(number);
+  SmallVector<Value> passed = evaluateBefore(loop, arguments, inside);
+  for (auto [argument, value] :
+       llvm::zip_equal(loop.getAfterArguments(), passed))
+    argument.replaceAllUsesWith(value);
+  body.getOperations().splice(body.end(), loop.getAfterBody()->getOperations());
+  body.getTerminator()->eraseOperand(inits.size());
+  eraseDeadScalars(body);
+  return counted;
+}
 
 scf::ForOp countFirst(scf::WhileOp loop, TripCounts &tripCounts) {
   if (!onlyComputes(loop))
     return {};
   Builder b(loop.getLoc(), loop);
   Value count = countOf(loop, tripCounts);
-  Value first = indexConstant(b, 0), one = indexConstant(b, 1);
-  // The last argument is the number of the iteration.
-  auto counted =
-      scf::ForOp::create(b, first, count, one, loop.getInits().drop_back());
-  Block &body = *counted.getBody();
-  if (!body.empty())
-    body.getTerminator()->erase();
-  Builder inside = Builder::atBlockEnd(loop.getLoc(), &body);
-  SmallVector<Value> arguments(counted.getRegionIterArgs());
-  arguments.push_back(counted.getInductionVar());
-  SmallVector<Value> passed = evaluateBefore(loop, arguments, inside);
-  for (auto [argument, value] :
-       llvm::zip_equal(loop.getAfterArguments(), passed))
-    argument.replaceAllUsesWith(value);
-  body.getOperations().splice(body.end(), loop.getAfterBody()->getOperations());
-  body.getTerminator()->eraseOperand(loop.getInits().size() - 1);
+  scf::ForOp counted =
+      takeBody(loop, count, {}, loop.getInits().drop_back(), b);
   SmallVector<Value> last(counted.getResults());
   last.push_back(count);
   loop.replaceAllUsesWith(evaluateBefore(loop, last, b));

@@ -64,9 +64,9 @@ bool isOutermost(Operation *loop) {
   return isa<ir::RangeOp>(around);
 }
 
-/// With no more than `checkpoints`, of which `rest` has one. It is the longest
-/// part: the others find on the tape what it has left free. Parts of two
-/// iterations or more stay loops, whose sums are one sum.
+/// With no more than `checkpoints`, of which the rest has one. It is the
+/// longest part: the others find on the tape what it has left free. Parts of
+/// two iterations or more stay loops, whose sums are one sum.
 Segments segmentsOf(ImplicitLocOpBuilder &b, Value iterations,
                     int64_t checkpoints) {
   Value most = indexConstant(b, checkpoints), one = indexConstant(b, 1);
@@ -76,15 +76,13 @@ Segments segmentsOf(ImplicitLocOpBuilder &b, Value iterations,
   Value ceiling = ir::DivOp::create(b, padded, most);
   Value isLong =
       arith::CmpIOp::create(b, arith::CmpIPredicate::sge, floor, most);
-  Segments segments;
   Value length = arith::SelectOp::create(b, isLong, floor, ceiling);
-  segments.length = arith::MaxSIOp::create(b, length, indexConstant(b, 2));
-  Value all = ir::DivOp::create(b, iterations, segments.length);
+  length = arith::MaxSIOp::create(b, length, indexConstant(b, 2));
+  Value all = ir::DivOp::create(b, iterations, length);
   Value others = arith::SubIOp::create(b, all, one);
-  segments.count = arith::MaxSIOp::create(b, others, indexConstant(b, 0));
-  Value cut = arith::MulIOp::create(b, segments.count, segments.length);
-  segments.rest = arith::SubIOp::create(b, iterations, cut);
-  return segments;
+  Value count = arith::MaxSIOp::create(b, others, indexConstant(b, 0));
+  Value covered = arith::MulIOp::create(b, count, length);
+  return {count, length, covered, /*isUneven=*/false};
 }
 
 LogicalResult cut(Operation *op, int64_t checkpoints, TripCounts &tripCounts) {
@@ -101,8 +99,9 @@ LogicalResult cut(Operation *op, int64_t checkpoints, TripCounts &tripCounts) {
   ImplicitLocOpBuilder b(loop.getLoc(), loop);
   Value iterations =
       arith::MaxSIOp::create(b, loop.getUpperBound(), indexConstant(b, 0));
-  Parts parts =
-      cutInto(segmentsOf(b, iterations, checkpoints), loop, tripCounts);
+  Segments segments = segmentsOf(b, iterations, checkpoints);
+  Value rest = arith::SubIOp::create(b, iterations, segments.covered);
+  Parts parts = cutInto(segments, rest, loop, tripCounts);
   parts.segments->setAttr(ir::checkpointsAttr,
                           b.getI64IntegerAttr(checkpoints));
   return success();

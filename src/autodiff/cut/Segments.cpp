@@ -4,6 +4,7 @@
 #include "ir/Kernel.h"
 
 #include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -17,27 +18,57 @@ public:
   Cutter(scf::ForOp loop, TripCounts &tripCounts)
       : loop(loop), tripCounts(tripCounts), b(loop.getLoc(), loop) {}
 
-  Parts run(const Segments &segments) {
-    scf::ForOp outer = create(segments.count, loop.getInitArgs());
-    outer->setAttr(ir::rerunAttr, b.getUnitAttr());
-    Value behind = arith::MulIOp::create(b, segments.count, segments.length);
-    scf::ForOp rest = create(segments.rest, outer.getResults());
+  Parts run(const Segments &segments, Value behind) {
+    scf::ForOp outer = createOuter(segments);
+    scf::ForOp rest = create(behind, outer.getResults());
     rest->setAttr(ir::restAttr, b.getUnitAttr());
-    copyBody(rest, behind);
+    copyBody(rest, segments.covered);
+    scf::ForOp segment = fill(outer, segments);
+    replaceBy(rest);
+    return {outer, segment, rest};
+  }
 
-    b.setInsertionPointToStart(outer.getBody());
-    Value first =
-        arith::MulIOp::create(b, outer.getInductionVar(), segments.length);
-    scf::ForOp segment = create(segments.length, outer.getRegionIterArgs());
-    segment->setAttr(ir::segmentAttr, b.getUnitAttr());
-    scf::YieldOp::create(b, segment.getResults());
-    moveBody(segment, first);
-    loop.replaceAllUsesWith(rest.getResults());
-    loop.erase();
-    return {outer, rest};
+  scf::ForOp divide(const Segments &segments) {
+    scf::ForOp outer = createOuter(segments);
+    outer->setAttr(ir::segmentAttr, b.getUnitAttr());
+    scf::ForOp segment = fill(outer, segments);
+    replaceBy(outer);
+    return segment;
   }
 
 private:
+  scf::ForOp createOuter(const Segments &segments) {
+    scf::ForOp outer = create(segments.count, loop.getInitArgs());
+    outer->setAttr(ir::rerunAttr, b.getUnitAttr());
+    return outer;
+  }
+
+  /// Moves the body into the loop over one segment, in `outer`.
+  scf::ForOp fill(scf::ForOp outer, const Segments &segments) {
+    b.setInsertionPointToStart(outer.getBody());
+    Value first =
+        arith::MulIOp::create(b, outer.getInductionVar(), segments.length);
+    scf::ForOp segment =
+        create(lengthOf(segments, first), outer.getRegionIterArgs());
+    segment->setAttr(ir::segmentAttr, b.getUnitAttr());
+    scf::YieldOp::create(b, segment.getResults());
+    moveBody(segment, first);
+    return segment;
+  }
+
+  Value lengthOf(const Segments &segments, Value first) {
+    if (!segments.isUneven)
+      return segments.length;
+    Value left = arith::SubIOp::create(b, segments.covered, first);
+    left = arith::MaxSIOp::create(b, left, indexConstant(b, 0));
+    return arith::MinSIOp::create(b, segments.length, left);
+  }
+
+  void replaceBy(scf::ForOp last) {
+    loop.replaceAllUsesWith(last.getResults());
+    loop.erase();
+  }
+
   scf::ForOp create(Value count, ValueRange inits) {
     auto created = scf::ForOp::create(b, indexConstant(b, 0), count,
                                       indexConstant(b, 1), inits);
@@ -82,9 +113,31 @@ private:
 
 } // namespace
 
-Parts cutInto(const Segments &segments, scf::ForOp loop,
+Parts cutInto(const Segments &segments, Value rest, scf::ForOp loop,
               TripCounts &tripCounts) {
-  return Cutter(loop, tripCounts).run(segments);
+  return Cutter(loop, tripCounts).run(segments, rest);
+}
+
+scf::ForOp divideInto(const Segments &segments, scf::ForOp segment) {
+  TripCounts none; // nothing is copied
+  return Cutter(segment, none).divide(segments);
+}
+
+SmallVector<Value> localsOf(Block &body, bool changed) {
+  llvm::SetVector<Value> loaded;
+  llvm::DenseSet<Value> written;
+  body.walk([&](Operation *op) {
+    if (auto load = dyn_cast<ir::LocalLoadOp>(op))
+      loaded.insert(load.getLocal());
+    if (ir::writesLocal(op))
+      written.insert(ir::localOf(op));
+  });
+  SmallVector<Value> locals;
+  for (Value local : loaded)
+    if (!body.getParent()->isAncestor(local.getParentRegion()) &&
+        written.contains(local) == changed)
+      locals.push_back(local);
+  return locals;
 }
 
 } // namespace costate::autodiff

@@ -10,20 +10,30 @@ namespace costate::autodiff {
 
 using TripCounts = llvm::DenseMap<mlir::Operation *, mlir::Value>;
 
-/// How the iterations of a loop are divided.
+/// How the first `covered` iterations of a loop are divided: into segments of
+/// `length`, of which the last ones may be shorter, or empty, if `isUneven`.
 struct Segments {
-  mlir::Value count, length; ///< all have the same length
-  mlir::Value rest;          ///< iterations behind them
+  mlir::Value count, length, covered;
+  bool isUneven = true;
 };
 
-/// What the two become.
+/// What a loop becomes: a loop over segments, in it one over the iterations of
+/// a segment, and one over the rest behind it.
 struct Parts {
-  mlir::scf::ForOp segments, rest;
+  mlir::scf::ForOp segments, segment, rest;
 };
 
 /// Cuts a loop with the bounds 0 and a trip count, and the step 1, and keeps
-/// `tripCounts` (see countIterations) right.
-Parts cutInto(const Segments &segments, mlir::scf::ForOp loop,
+/// `tripCounts` (see countIterations) right. `rest` iterations are not covered.
+Parts cutInto(const Segments &segments, mlir::Value rest, mlir::scf::ForOp loop,
               TripCounts &tripCounts);
+
+/// Divides such a loop, a segment, once more. All iterations are covered.
+/// Returns the loop over the iterations of a smaller segment.
+mlir::scf::ForOp divideInto(const Segments &segments, mlir::scf::ForOp segment);
+
+/// The private arrays from outside of `body` that it loads from, in the order
+/// of their first loads: those that it changes, or the others.
+llvm::SmallVector<mlir::Value> localsOf(mlir::Block &body, bool changed);
 
 } // namespace costate::autodiff

@@ -1,6 +1,7 @@
 /// Iterations of which the forward sweep has saved only what they began with:
 /// the reverse sweep runs them again, and reverses that.
 
+#include "autodiff/cut/Segments.h"
 #include "autodiff/reverse/Reverser.h"
 #include "autodiff/rules/Rules.h"
 #include "ir/Tape.h"
@@ -43,8 +44,11 @@ SmallVector<Operation *> Reverser::runAgain(Block &body, IRMapping &copies,
     Builder atStart(body.getParentOp()->getLoc(), &body, body.begin());
     saveLocal(local, atStart, sweep); // the first one is popped first
   }
-  for (Operation *&op : ops)
+  for (Operation *&op : ops) {
     op = sweep.b.clone(*op, copies);
+    if (op->hasAttr(ir::rerunAttr) && op->hasAttr(ir::segmentAttr))
+      divided.push_back(cast<scf::ForOp>(op));
+  }
   for (auto [value, copy] : copies.getValueMap()) {
     activity.copied(value, copy);
     influence.copied(value, copy);
@@ -63,23 +67,26 @@ SmallVector<Operation *> Reverser::runAgain(Block &body, IRMapping &copies,
   return ops;
 }
 
-/// The private arrays from outside of `body` that it loads from, in the order
-/// of their first loads: those that it changes, or the others.
-SmallVector<Value> Reverser::localsOf(Block &body, bool changed) const {
-  llvm::SetVector<Value> loaded;
-  llvm::DenseSet<Value> written;
-  body.walk([&](Operation *op) {
-    if (auto load = dyn_cast<ir::LocalLoadOp>(op))
-      loaded.insert(load.getLocal());
-    if (ir::writesLocal(op))
-      written.insert(ir::localOf(op));
-  });
-  SmallVector<Value> locals;
-  for (Value local : loaded)
-    if (!body.getParent()->isAncestor(local.getParentRegion()) &&
-        written.contains(local) == changed)
-      locals.push_back(local);
-  return locals;
+static scf::ForOp segmentIn(scf::ForOp loop) {
+  return *llvm::find_if(
+      loop.getBody()->getOps<scf::ForOp>(),
+      [](scf::ForOp part) { return part->hasAttr(ir::segmentAttr); });
+}
+
+/// A segment that runs again, itself divided, is reversed from its end: nobody
+/// needs what the last one of the smaller segments would leave.
+void Reverser::skipLastSegments() {
+  for (scf::ForOp loop : divided) {
+    scf::ForOp segment = segmentIn(loop);
+    Builder b(loop.getLoc(), segment);
+    Value count = loop.getUpperBound(), one = indexConstant(b, 1);
+    Value last = arith::SubIOp::create(b, count, one);
+    Value goesOn = arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
+                                         loop.getInductionVar(), last);
+    Value length = arith::SelectOp::create(b, goesOn, segment.getUpperBound(),
+                                           indexConstant(b, 0));
+    segment.setUpperBound(length);
+  }
 }
 
 /// The private arrays that a loop only loads from hold the same in all of its

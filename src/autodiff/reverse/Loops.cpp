@@ -93,7 +93,8 @@ LogicalResult Reverser::reverseFor(scf::ForOp loop, Results g, Sweep &sweep) {
   }
   if (loop->hasAttr(ir::rerunAttr)) {
     parts.again = &reversed;
-    saveConstantLocals(loop, parts.block, sweep);
+    if (!loop->hasAttr(ir::segmentAttr)) // else the segment has them
+      saveConstantLocals(loop, parts.block, sweep);
   }
   Value iteration = reversed.iteration(b, count);
   Scope &scope = sweep.scope.nested(parts.block, b);

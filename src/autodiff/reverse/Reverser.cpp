@@ -80,6 +80,7 @@ LogicalResult Reverser::run() {
     return failure();
   scopes.finish();
   pairLoops();
+  skipLastSegments();
   for (Operation *effect : effects)
     effect->erase();
   return success();

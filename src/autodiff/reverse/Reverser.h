@@ -135,8 +135,7 @@ private:
                    llvm::SmallVectorImpl<mlir::Value> &carried, Sweep &sweep);
   llvm::SmallVector<mlir::Operation *>
   runAgain(mlir::Block &body, mlir::IRMapping &copies, Sweep &sweep);
-  llvm::SmallVector<mlir::Value> localsOf(mlir::Block &body,
-                                          bool changed) const;
+  void skipLastSegments();
   void saveConstantLocals(mlir::Operation *loop, mlir::Block &body,
                           Sweep &sweep);
   void saveLocal(mlir::Value local, Builder &forward, Sweep &sweep);
@@ -176,6 +175,8 @@ private:
   /// for those of the forward sweep.
   llvm::DenseMap<mlir::Operation *, mlir::Operation *> originals;
   llvm::DenseMap<mlir::Value, mlir::Value> localCopies;
+  /// Loops over smaller segments where they run to be reversed.
+  llvm::SmallVector<mlir::scf::ForOp> divided;
   mlir::Operation *pivot = nullptr; ///< in front of the reverse sweep
   Adjoints sums; ///< over a loop of which only the end has been reversed
   Records records;

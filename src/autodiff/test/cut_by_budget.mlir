@@ -13,11 +13,40 @@
 // CHECK-NEXT:      %[[EXCESS:.*]] = arith.subf %[[NEED]], %[[BYTES]]
 // CHECK-NEXT:      arith.subf %[[BYTES]], %[[STATE]]
 // CHECK:           %[[FITS:.*]] = arith.cmpf ogt, %[[EXCESS]], %[[NONE]]
-// CHECK-NEXT:      %[[COUNT:.*]] = arith.select %[[FITS]], %{{.*}}, %[[NONE]]
-// CHECK-NEXT:      %[[SEGMENTS:.*]] = costate.to_int %[[COUNT]]
-// CHECK:           scf.for %{{.*}} to %[[SEGMENTS]]
-// CHECK:           } {costate.rerun, tape.pair = {{[0-9]+}} : i64}
+// CHECK-NEXT:      %[[KEPT:.*]] = arith.select %[[FITS]], %{{.*}}, %{{.*}}
+// CHECK:           %[[REST:.*]] = costate.to_int %[[KEPT]]
+
+// The forward sweep has segments in segments in segments, but only the
+// outermost ones begin with a record.
+// CHECK:           scf.for %{{.*}} to %[[SEGMENTS:.*]] step
+// CHECK:             scf.for %{{.*}} to %[[SECOND:.*]] step
+// CHECK-NOT:           tape.push
+// CHECK:               scf.for %{{.*}} to %[[THIRD:.*]] step
+// CHECK-NOT:             tape.push
+// CHECK:               } {costate.rerun, costate.segment}
+// CHECK-NOT:           tape.push
+// CHECK:             } {costate.rerun, costate.segment}
+// CHECK:             tape.push
+// CHECK:           } {costate.rerun, tape.pair = [[FIRST:[0-9]+]] : i64}
+// CHECK:           scf.for %{{.*}} to %[[REST]] step
 // CHECK:           } {costate.rest, tape.pair = {{[0-9]+}} : i64}
+
+// The reverse sweep takes the states of a segment one level after the other;
+// what the last one of the smaller segments leaves is not computed.
+// CHECK:         tape.pivot
+// CHECK:           } {costate.rest, tape.pair = {{[0-9]+}} : i64}
+// CHECK:           scf.for %{{.*}} to %[[SEGMENTS]] step
+// CHECK:             tape.pop
+// CHECK:             scf.for %[[K:.*]] = %{{.*}} to %[[SECOND]] step
+// CHECK:               %[[MORE:.*]] = arith.cmpi ne, %[[K]], %{{.*}} : i64
+// CHECK-NEXT:          %[[SOME:.*]] = arith.select %[[MORE]], %[[THIRD]], %{{.*}} : i64
+// CHECK-NEXT:          scf.for %{{.*}} to %[[SOME]] step
+// CHECK:               tape.push
+// CHECK:             } {costate.rerun, costate.segment, tape.pair = [[PAIR:[0-9]+]] : i64}
+// CHECK:             scf.for %{{.*}} to %[[SECOND]] step
+// CHECK:               tape.pop
+// CHECK:             } {costate.rerun, costate.segment, tape.pair = [[PAIR]] : i64}
+// CHECK:           } {costate.rerun, tape.pair = [[FIRST]] : i64}
 costate.kernel @iterate(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %n: i64) {
   %e = costate.extent %x[0] : !costate.array<f64, 1>
   %zero = arith.constant 0 : i64

@@ -49,31 +49,38 @@ private:
 
   void hoist(ir::AtomicAddOp add) {
     Value term = valueIn(add, loop);
-    scf::ForOp around = aroundSegment();
-    Value before = startOf(around ? around : loop, add);
-    if (around) {
-      around = widened(around, before, [](OpBuilder &, Value s) { return s; });
-      before = around.getRegionIterArgs().back();
+    SmallVector<scf::ForOp> around = aroundSegment();
+    Value before = startOf(around.empty() ? loop : around.front(), add);
+    for (scf::ForOp &wider : around) {
+      wider = widened(wider, before, [](OpBuilder &, Value s) { return s; });
+      before = wider.getRegionIterArgs().back();
     }
     loop = widened(loop, before, [&](OpBuilder &b, Value sum) -> Value {
       return arith::AddFOp::create(b, add.getLoc(), sum, term);
     });
-    if (around)
-      around.getBody()->getTerminator()->setOperand(around.getNumResults() - 1,
-                                                    loop->getResults().back());
-    scf::ForOp whole = around ? around : loop;
+    scf::ForOp whole = loop;
+    for (scf::ForOp wider : llvm::reverse(around)) {
+      Operation *yield = wider.getBody()->getTerminator();
+      yield->setOperand(wider.getNumResults() - 1, whole->getResults().back());
+      whole = wider;
+    }
     ir::AtomicAddOp after = addAfter(whole, add, whole->getResults().back());
     add.erase();
     if (loop->hasAttr(ir::restAttr))
       rest.push_back(after);
   }
 
-  /// The loop over segments of which this is one.
-  scf::ForOp aroundSegment() {
-    auto around = dyn_cast<scf::ForOp>(loop->getParentOp());
-    bool isPart = loop->hasAttr(ir::segmentAttr) && around &&
-                  around->hasAttr(ir::rerunAttr);
-    return isPart ? around : scf::ForOp();
+  /// The loops over segments of which this is one, from the outermost one.
+  SmallVector<scf::ForOp> aroundSegment() {
+    SmallVector<scf::ForOp> loops;
+    for (Operation *part = loop; part->hasAttr(ir::segmentAttr);) {
+      part = part->getParentOp();
+      if (!isa<scf::ForOp>(part) || !part->hasAttr(ir::rerunAttr))
+        break;
+      loops.push_back(cast<scf::ForOp>(part));
+    }
+    std::reverse(loops.begin(), loops.end());
+    return loops;
   }
 
   /// What has come together before `whole` runs: that is added with its own.

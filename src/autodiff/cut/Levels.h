@@ -1,0 +1,38 @@
+#pragma once
+/// How many segments a loop gets within some bytes.
+
+#include "autodiff/cut/Number.h"
+
+namespace costate::autodiff {
+
+/// On how many levels a loop is divided that stands in no other one of those,
+/// and one that does. The body of a loop with n levels stands in its gradient
+/// n + 4 times.
+inline constexpr unsigned mostLevels = 3, levelsInLoops = 1;
+
+/// What is known of a loop before it runs.
+struct LoopSizes {
+  Number iterations;
+  Number state;                 ///< bytes
+  Number own;                   ///< that an iteration saves without loops in it
+  std::optional<Number> record; ///< with them, if that is known
+};
+
+/// How some iterations are divided; the last segment may be shorter.
+struct Level {
+  Number count, length;
+};
+
+/// Of a whole loop. `levels[0]` divides its first iterations into segments of
+/// one length, the last `rest` are kept. Each other level divides a segment of
+/// the one before it, into one unless its iterations do not fit.
+struct Schedule {
+  llvm::SmallVector<Level> levels;
+  Number rest;
+  Number share; ///< bytes for the loops in an iteration
+};
+
+/// With so many levels, within `budget`.
+Schedule scheduleOf(const LoopSizes &sizes, Number budget, unsigned levels);
+
+} // namespace costate::autodiff
