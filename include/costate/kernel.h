@@ -17,6 +17,13 @@
 
 namespace costate {
 
+/// What Kernel::grad does where it is not certain that memory still holds what
+/// the launch has read and written.
+enum class Gradients {
+  Checked,   ///< runs the launch again beside, and compares
+  Unchecked, ///< takes memory as it is
+};
+
 struct KernelOptions {
   /// Checks every index, in derivatives too: Error(OutOfRange) instead of
   /// undefined behaviour; and that work items of a range do not get in each
@@ -40,6 +47,7 @@ struct KernelOptions {
   /// together; loops then run again what does not fit. 0: as the device says
   /// (DeviceOptions::tape_budget).
   size_t tape_budget = 0;
+  Gradients gradients = Gradients::Checked;
 };
 
 /// What a kernel declares for one of its arguments.
@@ -52,7 +60,7 @@ namespace detail {
 
 struct KernelImpl;
 
-enum class Mode : uint8_t { Primal, Gradient, Tangent, Recording };
+enum class Mode : uint8_t { Primal, Gradient, Tangent, Recording, Check };
 
 /// A kernel or its gradient, and of that so many derivatives along a curve.
 struct Chain {

@@ -165,17 +165,21 @@ static double timeLaunches(const Kernel &kernel, size_t count,
 }
 
 static void bindOptions(nb::module_ &module) {
+  nb::enum_<Gradients>(module, "Gradients")
+      .value("Checked", Gradients::Checked,
+             "Runs the launch again beside, and compares.")
+      .value("Unchecked", Gradients::Unchecked, "Takes memory as it is.");
   nb::class_<KernelOptions>(module, "KernelOptions")
       .def(
           "__init__",
           [](KernelOptions *self, bool debug, bool deterministic, bool fastMath,
-             bool findNan, int lanes, size_t tapeBudget) {
-            new (self) KernelOptions{debug,   deterministic, fastMath,
-                                     findNan, lanes,         tapeBudget};
+             bool findNan, int lanes, size_t tapeBudget, Gradients gradients) {
+            new (self) KernelOptions{debug, deterministic, fastMath, findNan,
+                                     lanes, tapeBudget,    gradients};
           },
           nb::kw_only(), "debug"_a = false, "deterministic"_a = false,
           "fast_math"_a = false, "find_nan"_a = false, "lanes"_a = 0,
-          "tape_budget"_a = 0)
+          "tape_budget"_a = 0, "gradients"_a = Gradients::Checked)
       .def_rw("debug", &KernelOptions::debug,
               "Checks every index, asserts, and races.")
       .def_rw("deterministic", &KernelOptions::deterministic,
@@ -188,7 +192,10 @@ static void bindOptions(nb::module_ &module) {
               "power of 2 up to 64; 0 is what pays.")
       .def_rw("tape_budget", &KernelOptions::tape_budget,
               "Bytes that the tapes of a gradient may take on a CPU; 0: as the "
-              "device says.");
+              "device says.")
+      .def_rw("gradients", &KernelOptions::gradients,
+              "What `grad` does where it is not certain that memory still "
+              "holds what the launch has read and written.");
   nb::class_<ArgumentType>(module, "ArgumentType")
       .def_ro("dtype", &ArgumentType::dtype)
       .def_ro("rank", &ArgumentType::rank, "-1 for a scalar");

@@ -211,6 +211,8 @@ def test_gradients_do_not_trust_strangers(device, trace):
     memory = [np.ones(3) for _ in range(3)]
     strange = [Array.from_dlpack(m, grad=True) for m in memory]
     k.launch(*strange)
+    k.grad(*strange)
+    memory[1][0] = 5
     with pytest.raises(_core.CannotReplay, match="others"):
         k.grad(*strange)
     k.grad(*strange, initial_state=True)

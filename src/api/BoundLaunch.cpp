@@ -32,8 +32,9 @@ BoundLaunch::BoundLaunch(const Call &call, Chain chain, Compiled &compiled)
     ArrayStorage *array =
         isProvided(parameter) ? nullptr : arrayOf(call, parameter);
     const Access &access = code.accesses[parameter.argument];
-    // A gradient leaves memory of the primal as it is.
-    bool isKept = isGradient() && parameter.role == Role::Primal;
+    // A gradient leaves memory of the primal as it is, and a check all memory.
+    bool isKept = (isGradient() && parameter.role == Role::Primal) ||
+                  chain.mode == Mode::Check;
     uses.push_back({array,
                     array && parameter.isArgument() &&
                         (isGradient() ? access.needed : access.read),

@@ -179,6 +179,8 @@ static compiler::Mode compilerMode(Mode mode) {
     return compiler::Mode::Tangent;
   case Mode::Recording:
     return compiler::Mode::Recording;
+  case Mode::Check:
+    return compiler::Mode::Check;
   }
   return compiler::Mode::Primal;
 }

@@ -2,6 +2,7 @@
 
 #include "api/Checked.h"
 #include "api/GraphImpl.h"
+#include "api/Intact.h"
 #include "api/LaunchCode.h"
 #include "api/LaunchEntry.h"
 #include "api/PastLaunch.h"
@@ -38,12 +39,13 @@ void detail::launch(const Call &call, Chain chain) {
   noteStrangersOf(call);
   BoundLaunch launch(call, chain, codeFor(call, derivationOf(call, chain)));
   launch.tellCustomLaunches();
+  VersionArrays versions;
   if (launch.isGradient())
-    requireReplayable(launch);
+    versions = requireReplayable(launch);
   if (Capture *capture = Capture::current())
     return capture->append(launch);
   if (launch.isGradient()) {
-    launch.run();
+    launch.run(versions);
     return recordGradient(launch);
   }
   if (std::shared_ptr<TapeImpl> tape = recordingTape())

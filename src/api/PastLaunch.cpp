@@ -65,65 +65,65 @@ public:
   explicit ReplayCheck(const BoundLaunch &gradient)
       : call(gradient.call), code(gradient.code), order(gradient.chain.order) {}
 
-  void run() {
+  std::optional<Failure> run() {
     if (!code.overwritten.empty())
-      raise(ErrorCode::CannotReplay, code.overwritten);
+      return Failure{ErrorCode::CannotReplay, code.overwritten};
     while (reloaded < code.accesses.size() && !code.accesses[reloaded].reloaded)
       ++reloaded;
     if (reloaded == code.accesses.size())
-      return;
+      return std::nullopt;
     std::optional<PastLaunch> past = recall(call);
     if (!past)
-      refuse(call.kernel->title() + " has not run on these arrays" +
-             (Capture::current() ? " in this graph" : ""));
-    for (size_t i = 0; i < call.arguments.size(); ++i) {
-      if (!call.arguments[i].array)
-        checkScalar(i, past->scalars[i]);
-      else if (code.accesses[i].needed)
-        checkArray(i, past->versions[i]);
-    }
+      return refusal(call.kernel->title() + " has not run on these arrays" +
+                     (Capture::current() ? " in this graph" : ""));
+    for (size_t i = 0; i < call.arguments.size(); ++i)
+      if (std::string why = change(i, *past); !why.empty())
+        return refusal(argumentText(*call.kernel, i) + why);
+    return std::nullopt;
   }
 
 private:
-  [[noreturn]] void refuse(const std::string &situation) const {
+  Failure refusal(const std::string &situation) const {
     std::string what =
         "what the kernel stored in " + nameOf(*call.kernel, reloaded);
     std::string launch = "jvp";
     for (unsigned k = 1; k < order; ++k)
       launch = "tangent()." + launch;
-    raise(ErrorCode::CannotReplay,
-          situation + ", and this gradient reads back " + what +
-              (order ? " and its tangent; launch `" + launch + "`"
-                     : "; run the kernel") +
-              " on these arguments right before" +
-              (order ? "" : ", or record both with a `Tape`"));
+    return {ErrorCode::CannotReplay,
+            situation + ", and this gradient reads back " + what +
+                (order ? " and its tangent; launch `" + launch + "`"
+                       : "; run the kernel") +
+                " on these arguments right before" +
+                (order ? "" : ", or record both with a `Tape`")};
   }
 
-  void checkScalar(size_t i, uint64_t bits) const {
-    if (call.arguments[i].bits != bits)
-      refuse(argumentText(*call.kernel, i) +
-             " has another value than when the kernel last ran");
+  /// What has become of argument `i`; empty: nothing that matters.
+  std::string change(size_t i, const PastLaunch &past) const {
+    if (call.arguments[i].array)
+      return code.accesses[i].needed ? changeOf(i, past.versions[i]) : "";
+    return call.arguments[i].bits != past.scalars[i]
+               ? " has another value than when the kernel last ran"
+               : "";
   }
 
-  void checkArray(size_t i, const std::vector<uint64_t> &versions) const {
+  std::string changeOf(size_t i, const std::vector<uint64_t> &versions) const {
     if (call.arguments[i].array->strangers > 0 && !Capture::current())
-      refuse(argumentText(*call.kernel, i) +
-             " has memory that others may have written since the kernel last "
-             "ran");
+      return " has memory that others may have written since the kernel last "
+             "ran";
     runtime::Parameter parameter{runtime::Parameter::Role::Primal,
                                  static_cast<uint32_t>(i)};
     for (; parameter.order <= order; ++parameter.order) {
       const ArrayStorage *array = arrayOf(call, parameter);
       if (!array)
-        return;
+        return "";
       const char *tangent = parameter.order ? ": its tangent" : "";
       if (parameter.order >= versions.size())
-        refuse(argumentText(*call.kernel, i) + tangent +
-               " was not computed when the kernel last ran");
+        return std::string(tangent) +
+               " was not computed when the kernel last ran";
       if (versionOf(*array) != versions[parameter.order])
-        refuse(argumentText(*call.kernel, i) + tangent +
-               " was written since the kernel last ran");
+        return std::string(tangent) + " was written since the kernel last ran";
     }
+    return "";
   }
 
   const Call &call;
@@ -133,6 +133,6 @@ private:
 };
 } // namespace
 
-void detail::requireReplayable(const BoundLaunch &gradient) {
-  ReplayCheck(gradient).run();
+std::optional<Failure> detail::findObstacle(const BoundLaunch &gradient) {
+  return ReplayCheck(gradient).run();
 }

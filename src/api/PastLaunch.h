@@ -9,8 +9,8 @@ namespace costate::detail {
 /// To be called after a launch, or as soon as a graph holds it.
 void rememberLaunch(const BoundLaunch &launch);
 
-/// Throws CannotReplay if memory is not as the last launch of the kernel left
-/// it, or if `gradient` needs what the kernel has overwritten.
-void requireReplayable(const BoundLaunch &gradient);
+/// Why it is not certain that memory holds what `gradient` needs: it is not as
+/// the last launch of the kernel left it, or the kernel has overwritten that.
+std::optional<Failure> findObstacle(const BoundLaunch &gradient);
 
 } // namespace costate::detail

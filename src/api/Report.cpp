@@ -25,12 +25,15 @@ static std::string listText(const std::vector<bool> &chosen) {
 static std::string modeText(const compiler::Derivation &derivation) {
   bool isGradient = derivation.mode == compiler::Mode::Gradient;
   bool isRecording = derivation.mode == compiler::Mode::Recording;
+  bool isCheck = derivation.mode == compiler::Mode::Check;
   std::string text = isGradient         ? "gradient"
                      : isRecording      ? "recording primal"
+                     : isCheck          ? "check of memory for the gradient"
                      : derivation.order ? "tangent"
                                         : "primal";
-  std::string with = listText(isGradient || isRecording ? derivation.adjoint
-                                                        : derivation.tangent);
+  bool isPrimal = !isGradient && !isRecording && !isCheck;
+  std::string with =
+      listText(isPrimal ? derivation.tangent : derivation.adjoint);
   if (!with.empty())
     text += " with respect to arguments " + with;
   if (isGradient && derivation.order)

@@ -25,6 +25,16 @@ VersionArrays::VersionArrays(const Call &call, const KernelCode &code,
       add(call, parameter, room);
 }
 
+VersionArrays VersionArrays::ofMemory(const Call &call,
+                                      const KernelCode &code) {
+  VersionArrays versions;
+  versions.areCopies = false;
+  for (runtime::Parameter parameter : code.parameters)
+    if (parameter.role == Role::Version)
+      versions.put(parameter, arrayOf(call, parameter)->buffer);
+  return versions;
+}
+
 runtime::Buffer
 VersionArrays::add(const Call &call, runtime::Parameter parameter,
                    const std::shared_ptr<runtime::CopyMemory> &room) {
@@ -55,7 +65,7 @@ runtime::Buffer VersionArrays::find(runtime::Parameter parameter) const {
 size_t VersionArrays::bytes() const {
   size_t sum = 0;
   for (const Version &version : arrays)
-    if (version.parameter.role == Role::Version)
+    if (version.parameter.role == Role::Version && areCopies)
       sum += version.buffer.bytes;
   return sum;
 }

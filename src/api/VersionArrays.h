@@ -14,6 +14,9 @@ public:
   /// Room in `memory` for all that `code` asks for. Throws OutOfMemory.
   VersionArrays(const Call &call, const runtime::KernelCode &code,
                 const std::shared_ptr<runtime::CopyMemory> &memory);
+  /// The arrays themselves stand in for all that `code` asks for.
+  static VersionArrays ofMemory(const Call &call,
+                                const runtime::KernelCode &code);
   /// The bytes that this takes.
   static size_t bytesOf(const Call &call, const runtime::KernelCode &code);
 
@@ -25,7 +28,7 @@ public:
 
   /// Without address if there is none.
   runtime::Buffer find(runtime::Parameter parameter) const;
-  size_t bytes() const; ///< of versions
+  size_t bytes() const; ///< of copies of versions
 
   struct Version {
     runtime::Parameter parameter;
@@ -36,6 +39,7 @@ public:
 private:
   std::shared_ptr<runtime::CopyMemory> memory;
   std::vector<Version> arrays;
+  bool areCopies = true;
 };
 
 /// The array that `parameter` stands for, or whose versions or scratch memory

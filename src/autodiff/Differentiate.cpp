@@ -9,6 +9,7 @@
 #include "autodiff/forward/Forward.h"
 #include "autodiff/replay/Fetches.h"
 #include "autodiff/replay/ForwardStores.h"
+#include "autodiff/replay/Intact.h"
 #include "autodiff/replay/Overwritten.h"
 #include "autodiff/replay/Owners.h"
 #include "autodiff/replay/Replay.h"
@@ -201,6 +202,7 @@ struct Way {
   Owners owners;
   Cuts cuts;
   const sizing::Policy &policy;
+  Checks checks;
 };
 
 static Reverser::Exclusive exclusiveByRange(ir::KernelOp kernel) {
@@ -268,6 +270,18 @@ static FailureOr<Round> reverse(ir::KernelOp primal, ArrayRef<bool> active,
   return Round{gradient, std::move(marked)};
 }
 
+static ir::KernelOp makeCheck(ir::KernelOp primal, ir::KernelOp marked,
+                              ArrayRef<ir::LoadOp> needed,
+                              const Versions &versions) {
+  SmallVector<NeededLoad> loads;
+  for (ir::LoadOp load : needed)
+    loads.push_back({load, versions.isRepeated(load)});
+  return checkIntact(marked, primal.getNumArguments(),
+                     (primal.getSymName() + ".check").str(), loads,
+                     versions.firstOverwrite().has_value())
+      .value_or(ir::KernelOp());
+}
+
 static FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
                                                   ArrayRef<bool> active,
                                                   Way way, Refusal &refusal) {
@@ -292,6 +306,8 @@ static FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
     derivative.versions = llvm::to_vector(versions.all());
     derivative.versionSections = versions.sections();
     derivative.overwrite = versions.firstOverwrite();
+    if (way.checks == Checks::Made)
+      derivative.check = makeCheck(primal, *round->marked, needed, versions);
     return derivative;
   }
 }
@@ -309,11 +325,10 @@ static void inlineUnlessDerived(ir::KernelOp primal) {
 
 /// Forwarding saves most versions, but a value that could be reloaded may have
 /// to be computed again from one that is overwritten.
-FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
-                                           ArrayRef<bool> active,
-                                           Refusal &refusal, Owners owners,
-                                           Cuts cuts,
-                                           const sizing::Policy &policy) {
+FailureOr<Derivative>
+differentiateReverse(ir::KernelOp primal, ArrayRef<bool> active,
+                     Refusal &refusal, Owners owners, Cuts cuts,
+                     const sizing::Policy &policy, Checks checks) {
   refusal.code = ErrorCode::NotDifferentiable;
   inlineUnlessDerived(primal);
   expandFetches(primal);
@@ -323,19 +338,23 @@ FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
       failed(checkExtrema(primal, active, refusal)))
     return failure();
   auto forwarded = differentiateReverse(
-      primal, active, {Reloads::Forwarded, owners, cuts, policy}, refusal);
+      primal, active, {Reloads::Forwarded, owners, cuts, policy, checks},
+      refusal);
   if (failed(forwarded) || !forwarded->overwrite)
     return forwarded;
   ScopedDiagnosticHandler quiet(primal.getContext(),
                                 [](Diagnostic &) { return success(); });
   Refusal unused;
   auto kept = differentiateReverse(
-      primal, active, {Reloads::Kept, owners, cuts, policy}, unused);
+      primal, active, {Reloads::Kept, owners, cuts, policy, checks}, unused);
   if (failed(kept))
     return forwarded;
   bool better =
       kept->kernel.getNumArguments() < forwarded->kernel.getNumArguments();
-  (better ? forwarded : kept)->kernel.erase();
+  Derivative &other = better ? *forwarded : *kept;
+  other.kernel.erase();
+  if (other.check)
+    other.check.erase();
   return better ? kept : forwarded;
 }
 

@@ -37,6 +37,8 @@ struct Derivative {
   llvm::SmallVector<bool> needed, reloaded;
   /// By argument of the primal: the elements that it reads.
   std::vector<ArraySection> neededSections;
+  /// See checkIntact; null if nobody has asked for it, or there is none.
+  ir::KernelOp check;
 };
 
 /// By argument: the elements that `primal` may store or update.
@@ -82,11 +84,15 @@ struct Cuts {
 /// Where it takes a run to tell whose elements work items use, it finds that
 /// out first, unless somebody else looks for races.
 enum class Owners { Asked, Watched };
+/// Whether there is to be a kernel, too, that finds out whether memory is as
+/// the gradient needs it.
+enum class Checks { None, Made };
 /// Loops that are marked `costate.checkpoints` run again from checkpoints.
 mlir::FailureOr<Derivative>
 differentiateReverse(ir::KernelOp primal, llvm::ArrayRef<bool> active,
                      Refusal &refusal, Owners owners = Owners::Asked,
-                     Cuts cuts = {}, const sizing::Policy &policy = {});
+                     Cuts cuts = {}, const sizing::Policy &policy = {},
+                     Checks checks = Checks::None);
 
 /// Appends `<name>.record`, which is `primal` and stores `versions` into
 /// further arguments.

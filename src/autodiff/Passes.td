@@ -45,6 +45,9 @@ def DifferentiateReverse : Pass<"differentiate-reverse", "::mlir::ModuleOp"> {
                clEnumValN(::costate::sizing::Target::GpuFastMath, "gpu-fast-math",
                           "costs of a GPU with `fast_math`"))
            }]>,
+    Option<"check", "check", "bool", "false",
+      "append `<name>.check`, which finds out whether memory is as the gradient "
+      "needs it">,
     Option<"saveAll", "save-all", "bool", "false", "save all that is needed">,
     Option<"plan", "plan", "bool", "false", "leave `tape.plan` in the gradient">
   ];

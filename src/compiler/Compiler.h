@@ -30,8 +30,9 @@ struct Options {
 };
 
 /// Recording: the primal, which also fills the versions of arrays that the
-/// gradient with the same active arguments asks for.
-enum class Mode { Primal, Gradient, Tangent, Recording };
+/// gradient with the same active arguments asks for. Check: ends with
+/// CannotReplay unless memory is as that gradient needs it.
+enum class Mode { Primal, Gradient, Tangent, Recording, Check };
 
 /// What to compile of a kernel.
 struct Derivation {

@@ -421,7 +421,9 @@ private:
          .tiles = !isCpu && derivation.mode == Mode::Gradient &&
                   repeats == Repeats::InTiles,
          .byBudget = derivation.byBudget},
-        {.costs = sizing::Costs(targetOf(derivation))});
+        {.costs = sizing::Costs(targetOf(derivation))},
+        derivation.mode == Mode::Check ? autodiff::Checks::Made
+                                       : autodiff::Checks::None);
     if (succeeded(gradient) && derivation.mode == Mode::Recording) {
       gradient->kernel.erase();
       ir::KernelOp recording =
@@ -430,6 +432,8 @@ private:
       derived.kernel = recording;
       return {};
     }
+    if (succeeded(gradient) && derivation.mode == Mode::Check)
+      return useCheck(derived, *gradient, diagnostics);
     if (succeeded(gradient))
       derived.gradient = *gradient;
     return replace(derived, gradient, flags, refusal, diagnostics,
@@ -437,6 +441,18 @@ private:
                      parameter.role = runtime::Parameter::Role::Adjoint;
                      return parameter;
                    });
+  }
+
+  Result<> useCheck(Derived &derived, const autodiff::Derivative &gradient,
+                    DiagnosticText &diagnostics) {
+    if (!gradient.check)
+      return Failure{ErrorCode::CannotReplay,
+                     "what the kernel does cannot be compared with memory"};
+    ir::KernelOp(gradient.kernel).erase();
+    derived.kernel.erase();
+    derived.kernel = gradient.check;
+    ir::eraseUncalled(*derived.module);
+    return run(*derived.module, addDerivativePasses, diagnostics);
   }
 
   Result<> takeTangents(Derived &derived, const Derivation &derivation,

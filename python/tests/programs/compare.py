@@ -1,5 +1,6 @@
 """Random programs: is what Python source becomes the kernel that C++ makes of them?"""
 
+import collections
 import json
 import linecache
 import re
@@ -126,6 +127,42 @@ def compare_scalars(seed, program):
     tolerance = 1e-2 if any(f"{name} " in str(program) for name in "abfl") else 1e-7
     return "" if not np.isfinite(scale) or np.isclose(*results, tolerance, tolerance * scale + 1e-12, equal_nan=True) else \
         f"by `p`: {results[0]} in reverse, {results[1]} forward"
+
+
+def compare_by_hand(seed, program, ir):
+    """What differs between a gradient by hand, after the launch and after somebody has written what it left, and one from the
+    initial state; empty if nothing, or if there is none."""
+    kernel, width = _core.Kernel.from_ir(ir), int(program[0].text)
+    arrays, random = [array.core() for array in arrays_for(width)], np.random.default_rng(seed)
+    for array in arrays:
+        fill(array, random)
+    start = {name: array.grad.to_numpy() for name, array in zip(ARRAYS, arrays) if array.has_grad}
+
+    def gradient(**options):
+        for name, array in zip(ARRAYS, arrays):
+            if array.has_grad:
+                array.grad.write(start[name])
+        try:
+            kernel.grad(*arrays, 0.37, 3, **options)
+        except costate.Error as error:
+            return type(error).__name__
+        return {name: array.grad.to_numpy() for name, array in zip(ARRAYS, arrays) if array.has_grad}
+
+    expected = gradient(initial_state=True)
+    if not isinstance(expected, dict):
+        return ""
+    kernel.launch(*arrays, 0.37, 3)
+    for when in ("after the launch", "after a write"):
+        found = gradient()
+        if isinstance(found, dict) and (names := differing(found, expected)):
+            return f"by hand {when}: {names}"
+        for array in arrays:
+            array.write(array.to_numpy())
+    BY_HAND.update(["right" if isinstance(found, dict) else found])
+    return ""
+
+
+BY_HAND = collections.Counter()  # what gradients by hand were
 
 
 def outcome(kernel, mode, width, seed, hidden):

@@ -3,7 +3,7 @@
 import collections
 
 import costate
-from programs.compare import compare, compare_scalars, programs_of
+from programs.compare import compare, compare_by_hand, compare_scalars, programs_of
 
 
 def check(fuzzer, device, chunk):
@@ -16,7 +16,7 @@ def check(fuzzer, device, chunk):
             counts["invalid without what Python lacks"] += 1
             continue
         try:
-            found = compare(seed, program, ir) or compare_scalars(seed, program)
+            found = compare(seed, program, ir) or compare_scalars(seed, program) or compare_by_hand(seed, program, ir)
         except Exception as error:  # noqa: BLE001: of any kind, it is a finding
             found = f"{type(error).__name__}: {error}"
         counts["whole" if not dropped else "without a part"] += not found

@@ -70,6 +70,10 @@ unsigned Versions::add(Place place) {
   return versions.size() - 1;
 }
 
+bool Versions::isRepeated(ir::LoadOp load) const {
+  return scratch.contains(placeOf(*accessOf(load))) && !readsAfterPart(load);
+}
+
 static void refuseVersions(const Overwrite &overwrite, Operation *around) {
   InFlightDiagnostic error = emitOverwritten(overwrite);
   error.attachNote(around->getLoc())
@@ -94,7 +98,7 @@ FailureOr<bool> Versions::resolve(ir::KernelOp primal,
   size_t known = scratch.size();
   for (ir::LoadOp load : needed) {
     Place place = placeOf(*accessOf(load));
-    if (scratch.contains(place) && !readsAfterPart(load))
+    if (isRepeated(load))
       continue;
     std::optional<Overwrite> reason = findOverwrite(writes, load);
     if (!reason) {

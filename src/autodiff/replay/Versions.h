@@ -29,6 +29,9 @@ public:
   /// Gives `gradient` the arrays that its loads need, and lets them read those.
   void redirect(ir::KernelOp gradient);
 
+  /// Whether `load`, of the marked kernel, is of a scratch array.
+  bool isRepeated(ir::LoadOp load) const;
+
   llvm::ArrayRef<Version> all() const { return versions; }
   /// By version: the elements of it that are read. Known after redirect().
   std::vector<ArraySection> sections() const;

@@ -47,6 +47,8 @@ def check(options: dict[Any, Any], of: str = "init") -> None:
             _refuse(of, name, value, "a power of 2 up to 64, or 0 for what pays")
         elif name == "tape_budget" and not bytes_in(value):
             _refuse(of, name, value, "a number of bytes, at least 1, or a text such as \"64MB\"")
+        elif name == "gradients" and value not in ("checked", "unchecked"):
+            _refuse(of, name, value, "\"checked\" or \"unchecked\"")
         elif name == "random_seed" and not _is_integer(value):
             _refuse(of, name, value, "an integer")
         elif name == "device_memory_GB" and not _is_between(value, math.inf):

@@ -85,7 +85,7 @@ class Config:
         check_out_of_bound=False, fast_math=False, deterministic=False, find_nan=False,
         lanes=0, random_seed=0, cpu_max_num_threads=0, device_memory_GB=None, device_memory_fraction=None,
         offline_cache=True, offline_cache_file_path="", offline_cache_max_size_of_files=0,
-        ad_stack_experimental_enabled=None, ad_stack_size=0, tape_budget=None, progress=None)
+        ad_stack_experimental_enabled=None, ad_stack_size=0, tape_budget=None, gradients="checked", progress=None)
     accepted = set(inert.DEFAULTS)
 
     def __init__(self, **options: Any) -> None:
@@ -132,11 +132,12 @@ class Runtime:
         """Those of `init`, and of a kernel what it says itself."""
         c = self.config
         all_of_them = dict(debug=c.debug or c.check_out_of_bound, deterministic=c.deterministic, fast_math=c.fast_math,
-                           find_nan=c.find_nan, lanes=c.lanes, tape_budget=c.tape_budget)
+                           find_nan=c.find_nan, lanes=c.lanes, tape_budget=c.tape_budget, gradients=c.gradients)
         all_of_them.update(own)
+        gradients = getattr(_core.Gradients, str(all_of_them.pop("gradients") or "checked").capitalize())
         lanes, budget = int(all_of_them.pop("lanes")), option_values.bytes_in(all_of_them.pop("tape_budget"))
         return _core.KernelOptions(**{name: bool(value) for name, value in all_of_them.items()}, lanes=lanes,
-                                   tape_budget=budget)
+                                   tape_budget=budget, gradients=gradients)
 
 
 def device_options(config: Config) -> dict[str, Any]:
@@ -265,7 +266,7 @@ def init(arch: Wanted | None = None, default_fp: DataType | type | None = None, 
     races. `random_seed`, `cpu_max_num_threads`, `device_memory_GB`, `deterministic`, `fast_math`,
     `find_nan`. `lanes`: how many work items a CPU runs as lanes of a vector, 0 for what pays.
     `tape_budget`: how much memory the tapes of a gradient may take, in bytes or as "64MB"; loops run
-    again what does not fit.
+    again what does not fit. `gradients="unchecked"`: `k.grad` takes memory as it is, where it would compare.
     `ad_stack_size=N` refuses gradients of loops that need more than N iterations of their
     values. `offline_cache=False` compiles everything; `offline_cache_file_path` and
     `offline_cache_max_size_of_files` (bytes) set where compiled kernels are kept and how much of

@@ -384,22 +384,22 @@ def kernel(function: Callable[..., Any]) -> Kernel: ...
 @overload
 def kernel(*, pure: object = ..., fastcache: bool = ..., graph: bool = ..., gpu_graph: bool = ..., checkpoints: bool = ...,
            debug: bool | None = ..., deterministic: bool | None = ..., fast_math: bool | None = ..., find_nan: bool | None = ...,
-           lanes: int | None = ..., tape_budget: int | str | None = ...) -> Callable[[Callable[..., Any]], Kernel]: ...
+           lanes: int | None = ..., tape_budget: int | str | None = ..., gradients: str | None = ...) -> Callable[[Callable[..., Any]], Kernel]: ...
 def kernel(function: Callable[..., Any] | None = None, *, pure: object = None, fastcache: bool = False,
            graph: bool = False, gpu_graph: bool = False, checkpoints: bool = False, debug: bool | None = None,
            deterministic: bool | None = None, fast_math: bool | None = None, find_nan: bool | None = None,
-           lanes: int | None = None, tape_budget: int | str | None = None) -> Any:
+           lanes: int | None = None, tape_budget: int | str | None = None, gradients: str | None = None) -> Any:
     """Makes a kernel of a Python function.
 
     Parameters are annotated: `ti.f32` and the other types, `ti.types.ndarray()`,
     `ti.template()`, vector types, dataclasses. The outermost `for` loops run in parallel. `debug`, `deterministic`,
-    `fast_math`, `find_nan`, `lanes` and `tape_budget` are those of `init`, for this kernel; the other options are those of
-    Quadrants, and have no effect.
+    `fast_math`, `find_nan`, `lanes`, `tape_budget` and `gradients` are those of `init`, for this kernel; the other options
+    are those of Quadrants, and have no effect.
     """
     if checkpoints and not graph:
         raise QuadrantsSyntaxError("`checkpoints=True` is for kernels with `graph=True`")
     own: dict[str, Any] = dict(debug=debug, deterministic=deterministic, fast_math=fast_math, find_nan=find_nan, lanes=lanes,
-               tape_budget=tape_budget)
+               tape_budget=tape_budget, gradients=gradients)
     own = {name: value for name, value in own.items() if value is not None}
     make = pausing if checkpoints else Kernel
     return partial(_made, make, own) if function is None else _made(make, own, function)

@@ -1,0 +1,341 @@
+"""Gradients by hand of kernels whose memory is intact, though nothing proves it; and what looks like that and is not."""
+
+import numpy as np
+import pytest
+
+import costate as qd
+from costate.errors import CannotReplay
+from fixed_points import compare
+
+
+@pytest.fixture(autouse=True)
+def library():
+    qd.init(arch=qd.cpu, default_fp=qd.f64)
+    yield
+    qd.reset()
+
+
+def floats(*values):
+    array = qd.ndarray(qd.f64, (len(values),), needs_grad=True)
+    array.from_numpy(np.array(values, float))
+    return array
+
+
+def integers(*values):
+    array = qd.ndarray(qd.i32, (len(values),))
+    array.from_numpy(np.array(values, np.int32))
+    return array
+
+
+@qd.kernel
+def compose(x: qd.types.ndarray(), y: qd.types.ndarray(), z: qd.types.ndarray()):
+    for i in range(2):
+        y[i] = qd.sin(x[i])
+    for i in range(2):
+        z[i] = y[i] * y[i]
+
+
+def test_another_kernel_has_written_the_same_values():
+    x, y, z = floats(1, 1), floats(0, 0), floats(0, 0)
+    compose(x, y, z)
+    y.from_numpy(y.to_numpy())
+    z.grad.fill(1)
+    compose.grad(x, y, z)
+    assert np.allclose(x.grad.to_numpy(), np.sin(2))
+
+
+def test_other_values_are_an_error_that_says_so():
+    x, y, z = floats(1, 1), floats(0, 0), floats(0, 0)
+    compose(x, y, z)
+    y[1] = np.nextafter(y[1], 2)
+    z.grad.fill(1)
+    with pytest.raises(CannotReplay, match="(?s)was written since the kernel last ran.*another value here"):
+        compose.grad(x, y, z)
+    assert x.grad.to_numpy().tolist() == [0, 0] and z.grad.to_numpy().tolist() == [1, 1]
+
+
+def test_inputs_that_have_changed_are_an_error():
+    x, y, z = floats(1, 1), floats(0, 0), floats(0, 0)
+    compose(x, y, z)
+    x[0] = 2
+    with pytest.raises(CannotReplay):
+        compose.grad(x, y, z)
+
+
+@qd.kernel
+def tree(q: qd.types.ndarray(), parent: qd.types.ndarray(), x: qd.types.ndarray()):
+    for b in range(1):
+        for i in range(1, 4):
+            x[i] = x[parent[i]] * q[i]
+
+
+def grown():
+    q, parent, x = floats(2, 3, 5, 7), integers(0, 0, 1, 1), floats(1, 0, 0, 0)
+    tree(q, parent, x)
+    x.grad[2] = x.grad[3] = 1
+    return q, parent, x
+
+
+def test_a_tree():
+    q, parent, x = grown()
+    tree.grad(q, parent, x)
+    assert q.grad.to_numpy().tolist() == [0, 12, 3, 3]
+    assert x.grad.to_numpy().tolist() == [36, 0, 0, 0]
+
+
+def test_a_tree_in_each_work_item():
+    @qd.kernel
+    def trees(q: qd.types.ndarray(), parent: qd.types.ndarray(), x: qd.types.ndarray()):
+        for b in range(x.shape[1]):
+            for i in range(1, 4):
+                x[i, b] = x[parent[i], b] * q[i]
+
+    q, parent = floats(2, 3, 5, 7), integers(0, 0, 1, 1)
+    x = qd.ndarray(qd.f64, (4, 3), needs_grad=True)
+    for b in range(3):
+        x[0, b] = b
+    trees(q, parent, x)
+    for b in range(3):
+        x.grad[2, b] = 1
+    trees.grad(q, parent, x)
+    assert q.grad.to_numpy().tolist() == [0, 15, 9, 0]
+
+
+def test_a_tree_whose_root_has_changed_is_an_error():
+    q, parent, x = grown()
+    x[0] = 2
+    with pytest.raises(CannotReplay, match="(?s)overwritten before the kernel ends.*another value here"):
+        tree.grad(q, parent, x)
+
+
+def test_parents_that_come_later_are_an_error():
+    q, parent, x = floats(2, 3, 5, 7), integers(0, 2, 1, 1), floats(1, 0, 0, 0)
+    tree(q, parent, x)
+    with pytest.raises(CannotReplay, match="reads this element before it writes it"):
+        tree.grad(q, parent, x)
+
+
+def test_sums_that_are_read_afterwards():
+    @qd.kernel
+    def total(x: qd.types.ndarray(), s: qd.types.ndarray(), y: qd.types.ndarray()):
+        for b in range(1):
+            s[0] = 0.0
+        for i in range(x.shape[0]):
+            s[0] += x[i]
+        for i in range(x.shape[0]):
+            y[i] = qd.sin(s[0])
+
+    n = 100_000
+    x, s, y = floats(*np.linspace(0, 1e-5, n)), floats(0), floats(*np.zeros(n))
+    total(x, s, y)
+    s.from_numpy(s.to_numpy())
+    y.grad[7] = 1
+    total.grad(x, s, y)
+    assert np.allclose(x.grad.to_numpy(), np.cos(s[0]))
+
+
+def test_additions_to_elements_found_in_memory():
+    @qd.kernel
+    def add(at: qd.types.ndarray(), x: qd.types.ndarray(), s: qd.types.ndarray(), y: qd.types.ndarray()):
+        for j in range(at.shape[0]):
+            i = at[j]
+            s[i] = 0.0
+            for k in range(3):
+                qd.atomic_add(s[i], x[i] * x[i])
+            y[i] = qd.sin(s[i])
+
+    at, x, s, y = integers(1, 0), floats(1, 1), floats(0, 0), floats(0, 0)
+    add(at, x, s, y)
+    s.from_numpy(s.to_numpy())
+    y.grad.fill(1)
+    add.grad(at, x, s, y)
+    assert np.allclose(x.grad.to_numpy(), 6 * np.cos(3))
+
+
+# Kernels of one element, from where they ran, and the derivative of that launch: what each leaves is a fixed point of it, with
+# another derivative. A gradient by hand must not be that one.
+
+@qd.kernel
+def minimum(x: qd.types.ndarray()):
+    for b in range(1):
+        x[0] = qd.min(x[0], 1.0)
+
+
+@qd.kernel
+def square(x: qd.types.ndarray()):
+    for b in range(1):
+        x[0] = x[0] * x[0]
+
+
+@qd.kernel
+def absolute(x: qd.types.ndarray()):
+    for b in range(1):
+        x[0] = qd.abs(x[0])
+
+
+@qd.kernel
+def projection(x: qd.types.ndarray()):
+    for b in range(1):
+        x[0] = x[0] / qd.sqrt(x[0] * x[0])
+
+
+@qd.kernel
+def branch(x: qd.types.ndarray()):
+    for b in range(1):
+        if x[0] > 1.0:
+            x[0] = 1.0
+
+
+@qd.kernel
+def branch_on_another(x: qd.types.ndarray(), y: qd.types.ndarray()):
+    for b in range(1):
+        y[0] = x[0]
+        if y[0] > 1.0:
+            x[0] = 1.0
+        y[0] = 3.0
+
+
+@qd.kernel
+def while_loop(x: qd.types.ndarray()):
+    for b in range(1):
+        while x[0] > 1.0:
+            x[0] = x[0] * 0.5
+
+
+@qd.kernel
+def elsewhere(x: qd.types.ndarray(), n: qd.types.ndarray()):
+    for b in range(1):
+        x[n[0]] = x[0] * x[0]
+        n[0] = 1
+
+
+@pytest.mark.parametrize("kernel, start", [
+    (minimum, [5.0]), (square, [-1.0]), (square, [0.0]), (absolute, [-2.0]), (projection, [-3.0]),
+    (branch, [5.0]), (while_loop, [5.0])])
+def test_fixed_points_with_another_derivative(kernel, start):
+    x = floats(*start)
+    for _ in range(2):    # the second launch changes nothing
+        kernel(x)
+        x.grad.fill(1)
+        with pytest.raises(CannotReplay):
+            kernel.grad(x)
+        assert x.grad[0] == 1
+
+
+def test_a_branch_on_another_element():
+    x, y = floats(5), floats(0)
+    branch_on_another(x, y)
+    branch_on_another(x, y)
+    with pytest.raises(CannotReplay):
+        branch_on_another.grad(x, y)
+
+
+def test_an_index_that_has_become_another():
+    x, n = floats(1, 7), integers(0)
+    elsewhere(x, n)
+    elsewhere(x, n)
+    with pytest.raises(CannotReplay):
+        elsewhere.grad(x, n)
+
+
+def test_an_index_that_leads_nowhere_any_more():
+    @qd.kernel
+    def lead(x: qd.types.ndarray(), y: qd.types.ndarray(), n: qd.types.ndarray()):
+        for b in range(1):
+            y[n[0]] = x[0] * x[0]
+            n[0] = -1_000_000_000
+        for i in range(2):
+            x[1] += y[1] * y[1]
+
+    x, y, n = floats(2, 0), floats(0, 0), integers(1)
+    lead(x, y, n)
+    y.from_numpy(y.to_numpy())
+    with pytest.raises(CannotReplay):
+        lead.grad(x, y, n)
+
+
+def test_additions_that_the_gradient_makes_again_begin_with_what_was_there():
+    @qd.kernel
+    def again(x: qd.types.ndarray(), y: qd.types.ndarray(), w: qd.types.ndarray()):
+        for i in range(1):
+            x[i] = 2.0
+        for i in range(1):
+            x[i] += w[i]
+            for _ in range(2):
+                x[i] = y[i] * x[i]
+
+    x, y, w = floats(0), floats(1), floats(0)
+    again(x, y, w)                                 # 2, as it was before the addition
+    x.grad.fill(1)
+    again.grad(x, y, w)
+    assert y.grad[0] == 4
+    y[0], w[0] = -1, -1                            # 2, 1, -1, 1
+    again(x, y, w)
+    x.grad.fill(1)
+    with pytest.raises(CannotReplay):
+        again.grad(x, y, w)
+
+
+def test_accumulators_that_are_needed_are_an_error():
+    @qd.kernel
+    def accumulate(x: qd.types.ndarray(), s: qd.types.ndarray(), y: qd.types.ndarray()):
+        for i in range(2):
+            s[i] = s[i] + x[i]
+            y[i] = qd.sin(s[i])
+
+    x, s, y = floats(1, 2), floats(0, 0), floats(0, 0)
+    accumulate(x, s, y)
+    s.from_numpy(s.to_numpy())
+    y.grad.fill(1)
+    with pytest.raises(CannotReplay):
+        accumulate.grad(x, s, y)
+
+
+def test_nan_is_the_same_value_and_minus_zero_is_another():
+    x, y, z = floats(np.nan, 0), floats(0, 0), floats(0, 0)
+    compose(x, y, z)
+    y.from_numpy(y.to_numpy())
+    compose.grad(x, y, z)
+    y[1] = -0.0
+    with pytest.raises(CannotReplay):
+        compose.grad(x, y, z)
+
+
+def test_unchecked():
+    qd.init(arch=qd.cpu, default_fp=qd.f64, gradients="unchecked")
+    q, parent, x = grown()
+    x[0] = 4                                       # nobody looks
+    tree.grad(q, parent, x)
+    assert q.grad.to_numpy().tolist() == [0, 48, 12, 12]
+    with pytest.raises(qd.errors.Error, match="gradients"):
+        qd.init(gradients="trusted")
+
+
+def test_one_kernel_unchecked():
+    @qd.kernel(gradients="unchecked")
+    def half(x: qd.types.ndarray()):
+        for b in range(1):
+            x[0] = qd.min(x[0], 1.0)
+
+    x = floats(0.5)
+    half(x)
+    x.grad.fill(1)
+    half.grad(x)
+    assert x.grad[0] == 1
+
+
+def test_the_tape_and_the_initial_state_do_not_ask():
+    x = floats(5)
+    x.grad.fill(1)
+    minimum.grad(x, initial_state=True)
+    assert x.grad[0] == 0 and x[0] == 5
+
+
+@pytest.mark.parametrize("count", [20, pytest.param(200, marks=pytest.mark.slow)])
+def test_random_kernels(count):
+    accepted = 0
+    for seed in range(81_000_000, 81_000_000 + count):
+        difference, found = compare(seed)
+        assert difference == "", f"seed {seed}"
+        accepted += found["after somebody has written"] is not None
+    assert accepted > count // 20

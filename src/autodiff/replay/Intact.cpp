@@ -1,0 +1,603 @@
+#include "autodiff/replay/Intact.h"
+
+#include "autodiff/Prune.h"
+#include "autodiff/activity/Flow.h"
+#include "autodiff/replay/Fetches.h"
+#include "autodiff/replay/Replay.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace costate::autodiff {
+namespace {
+
+using Builder = ImplicitLocOpBuilder;
+using Arguments = llvm::SetVector<unsigned>;
+
+/// On loads, and on the assertions about them: their number.
+constexpr llvm::StringLiteral loadAttr = "costate.check_load";
+/// On accesses: the number of their part.
+constexpr llvm::StringLiteral inPartAttr = "costate.check_part";
+/// On loads of elements that may be written afterwards.
+constexpr llvm::StringLiteral openAttr = "costate.check_open";
+/// On those among them whose element must have been written before.
+constexpr llvm::StringLiteral strictAttr = "costate.check_strict";
+/// On loads and stores that do not move to scratch arrays.
+constexpr llvm::StringLiteral keptAttr = "costate.check_kept";
+/// On assertions about loads of what their part may have stored.
+constexpr llvm::StringLiteral repeatedAttr = "costate.check_repeated";
+
+constexpr llvm::StringLiteral otherValue =
+    "memory holds another value here than the kernel finds when it runs from "
+    "what memory holds";
+constexpr llvm::StringLiteral readBefore =
+    "the kernel reads this element before it writes it";
+constexpr llvm::StringLiteral steers =
+    "which elements the kernel uses follows from what it reads here before it "
+    "writes it";
+
+/// What is known of an element: nothing, that it was read before the launch has
+/// written it, or in which part the launch has written it last.
+enum Mark : int64_t { Untouched, Read, Written };
+
+unsigned argumentOf(Value array) {
+  return cast<BlockArgument>(array).getArgNumber();
+}
+
+int64_t numberOf(Operation *op, StringRef attribute) {
+  return op->getAttrOfType<IntegerAttr>(attribute).getInt();
+}
+
+ir::KernelOp copyOf(ir::KernelOp kernel) {
+  OpBuilder builder(kernel);
+  return cast<ir::KernelOp>(builder.clone(*kernel));
+}
+
+Value constant(Builder &b, int64_t value) {
+  return arith::ConstantOp::create(b, b.getI64IntegerAttr(value));
+}
+
+Value compare(Builder &b, arith::CmpIPredicate predicate, Value one,
+              Value other) {
+  return arith::CmpIOp::create(b, predicate, one, other);
+}
+
+ir::AssertOp require(Builder &b, Value condition, StringRef text) {
+  return ir::AssertOp::create(b, condition, text, ValueRange(),
+                              /*refuses=*/true);
+}
+
+/// Integers with the same bits.
+Value bitsOf(Builder &b, Value value) {
+  auto type = dyn_cast<FloatType>(value.getType());
+  return type ? arith::BitcastOp::create(b, b.getIntegerType(type.getWidth()),
+                                         value)
+              : value;
+}
+
+class Check {
+public:
+  Check(ir::KernelOp marked, unsigned arguments, ArrayRef<NeededLoad> needed,
+        bool overwrites)
+      : arguments(arguments), overwrites(overwrites) {
+    Writes writes = writesOf(marked);
+    for (auto &[array, accesses] : writes)
+      if (!ir::holdsOwners(array))
+        written.insert(argumentOf(array));
+    classify(marked, writes, needed);
+    kernel = copyOf(marked);
+  }
+
+  FailureOr<ir::KernelOp> make(StringRef name) {
+    kernel.setSymName(name);
+    if (failed(removeOthers()) || failed(reduce())) {
+      kernel.erase();
+      return failure();
+    }
+    markStrict();
+    expandAdditions();
+    compareLeft();
+    if (addsInAnyOrder())
+      tolerateRounding();
+    findMarked();
+    redirect();
+    initialise();
+    clean();
+    return kernel;
+  }
+
+private:
+  //===-- What is known of the accesses -----------------------------------===//
+
+  void classify(ir::KernelOp marked, const Writes &writes,
+                ArrayRef<NeededLoad> needed) {
+    Builder b(marked.getLoc(), marked.getContext());
+    for (auto [number, access] : llvm::enumerate(accessesIn(marked))) {
+      access.op->setAttr(loadAttr, b.getI64IntegerAttr(number));
+      access.op->setAttr(inPartAttr,
+                         b.getI64IntegerAttr(partNumber(access.op)));
+      auto load = dyn_cast<ir::LoadOp>(access.op);
+      if (load && isWritten(load.getArray()) && findOverwrite(writes, load))
+        load->setAttr(openAttr, b.getUnitAttr());
+    }
+    for (NeededLoad one : needed) {
+      if (!isWritten(one.load.getArray()))
+        continue;
+      compared[numberOf(one.load, loadAttr)] = one.isRepeated;
+      if (one.isRepeated)
+        repeated.insert(placeOf(*accessOf(one.load)));
+    }
+  }
+
+  /// Array and part.
+  using Place = std::pair<unsigned, int64_t>;
+  static Place placeOf(const ArrayAccess &access) {
+    return {argumentOf(access.array), numberOf(access.op, inPartAttr)};
+  }
+
+  bool isWritten(Value array) const {
+    return written.contains(argumentOf(array));
+  }
+
+  //===-- What has to run -------------------------------------------------===//
+
+  /// Takes away what has no part in values, and adds the comparisons.
+  LogicalResult removeOthers() {
+    for (const ArrayAccess &access : accessesIn(kernel))
+      if (access.isWrite() && ir::holdsOwners(access.array))
+        access.op->erase();
+    SmallVector<Operation *> messages;
+    bool passesArrays = false;
+    kernel.walk([&](Operation *op) {
+      if (isa<ir::PrintOp, ir::AssertOp>(op))
+        messages.push_back(op);
+      passesArrays |=
+          isa<func::CallOp>(op) &&
+          llvm::any_of(op->getOperandTypes(), llvm::IsaPred<ir::ArrayType>);
+    });
+    if (passesArrays)
+      return failure();
+    for (Operation *op : messages)
+      op->erase();
+    kernel.walk([&](ir::LoadOp load) {
+      if (auto known = compared.find(numberOf(load, loadAttr));
+          known != compared.end())
+        addComparison(load, known->second);
+    });
+    return success();
+  }
+
+  void addComparison(ir::LoadOp load, bool isRepeated) {
+    Builder b(load.getLoc(), kernel.getContext());
+    b.setInsertionPointAfter(load);
+    ir::AssertOp assertion =
+        compareWith(b, load, load.getArray(), load.getIndices());
+    assertion->setAttr(loadAttr, load->getAttr(loadAttr));
+    if (isRepeated)
+      assertion->setAttr(repeatedAttr, b.getUnitAttr());
+  }
+
+  /// Compares `found` with what memory holds of `array`.
+  static ir::AssertOp compareWith(Builder &b, ir::LoadOp found, Value array,
+                                  ValueRange indices) {
+    auto held = ir::LoadOp::create(b, found.getType(), array, indices);
+    held->setAttr(keptAttr, b.getUnitAttr());
+    return require(
+        b,
+        compare(b, arith::CmpIPredicate::eq, bitsOf(b, found), bitsOf(b, held)),
+        otherValue);
+  }
+
+  /// Where the gradient makes writes again it would not notice that memory has
+  /// been written since; but that would be another launch.
+  void compareLeft() {
+    Arguments arrays;
+    for (Place place : repeated)
+      if (relevant.contains(place.first))
+        arrays.insert(place.first);
+    Builder b(kernel.getLoc(), kernel.getContext());
+    for (unsigned argument : arrays) {
+      b.setInsertionPoint(kernel.getBodyRegion().front().getTerminator());
+      Value array = kernel.getArgument(argument);
+      forEachElement(b, array, [&](ValueRange indices) {
+        auto found = ir::LoadOp::create(
+            b, cast<ir::ArrayType>(array.getType()).getValueType(),
+            scratchOf(argument), indices);
+        found->setAttr(keptAttr, b.getUnitAttr());
+        compareWith(b, found, array, indices);
+      });
+    }
+  }
+
+  static bool isMoved(Operation *op) { return !op->hasAttr(keptAttr); }
+
+  /// Leaves of `copy` what the writes to `kept` arrays and assertions need.
+  static void keepWrites(ir::KernelOp copy, const Arguments &kept) {
+    for (const ArrayAccess &access : accessesIn(copy))
+      if (access.isWrite() && !kept.contains(argumentOf(access.array)) &&
+          access.op->use_empty())
+        access.op->erase();
+    prune(copy);
+  }
+
+  /// The written arrays that `copy` loads from.
+  Arguments loadedBy(ir::KernelOp copy) const {
+    Arguments loaded;
+    copy.walk([&](ir::LoadOp load) {
+      if (isMoved(load) && isWritten(load.getArray()))
+        loaded.insert(argumentOf(load.getArray()));
+    });
+    return loaded;
+  }
+
+  /// Leaves what the comparisons need.
+  LogicalResult reduce() {
+    for (const ArrayAccess &access : accessesIn(kernel))
+      if (ir::fetchesElement(access.op) && !ir::isDirectory(access.array))
+        fetched.insert(argumentOf(access.array));
+    forgetFetches(kernel);
+    for (size_t before = 0;;) {
+      ir::KernelOp copy = copyOf(kernel);
+      keepWrites(copy, relevant);
+      relevant.set_union(loadedBy(copy));
+      copy.erase();
+      if (relevant.size() == before)
+        break;
+      before = relevant.size();
+    }
+    keepWrites(kernel, relevant);
+    Refusal unused;
+    ScopedDiagnosticHandler quiet(kernel.getContext(),
+                                  [](Diagnostic &) { return success(); });
+    return success(succeeded(checkForgotten(kernel, unused)) &&
+                   llvm::all_of(accessesIn(kernel),
+                                [&](auto &access) { return isKnown(access); }));
+  }
+
+  /// Whether running it again, and comparing, is right.
+  bool isKnown(const ArrayAccess &access) const {
+    if (fetched.contains(argumentOf(access.array)))
+      return false;
+    if (access.isLoad())
+      return !readsAfterPart(access.op) || !isWritten(access.array);
+    return isa<ir::StoreOp, ir::AtomicAddOp>(access.op);
+  }
+
+  //===-- What decides which elements are used ----------------------------===//
+
+  /// Loads that say which elements are used, and how often code runs, also by
+  /// way of other elements: what has not been written by this launch could lead
+  /// anywhere.
+  class Steering {
+  public:
+    explicit Steering(ir::KernelOp kernel) : kernel(kernel) {
+      kernel.walk([&](Operation *op) { needControl(op); });
+      while (!pending.empty())
+        visit(pending.pop_back_val());
+    }
+
+    bool contains(ir::LoadOp load) const { return needed.contains(load); }
+
+  private:
+    void needControl(Operation *op) {
+      if (auto access = accessOf(op))
+        needAll(access->indices);
+      else if (auto load = dyn_cast<ir::LocalLoadOp>(op))
+        need(load.getIndex());
+      else if (auto store = dyn_cast<ir::LocalStoreOp>(op))
+        need(store.getIndex());
+      else if (auto loop = dyn_cast<scf::ForOp>(op))
+        needAll({loop.getLowerBound(), loop.getUpperBound(), loop.getStep()});
+      else if (auto loop = dyn_cast<scf::WhileOp>(op))
+        need(loop.getConditionOp().getCondition());
+      else if (isa<scf::IfOp, ir::RangeOp>(op))
+        needAll(op->getOperands());
+    }
+
+    void needAll(ValueRange values) {
+      for (Value value : values)
+        need(value);
+    }
+
+    void need(Value value) {
+      if (needed.insert(value).second)
+        pending.push_back(value);
+    }
+
+    void visit(Value value) {
+      needAll(sourcesOf(value));
+      Operation *op = value.getDefiningOp();
+      if (!op || isa<scf::IfOp, LoopLikeOpInterface>(op))
+        return;
+      if (auto load = dyn_cast<ir::LocalLoadOp>(op))
+        needStored(load.getLocal().getUsers());
+      else if (isa<ir::LoadOp>(op))
+        needStored(accessOf(op)->array.getUsers());
+      needAll(op->getOperands());
+    }
+
+    void needStored(Value::user_range users) {
+      for (Operation *user : users)
+        if (ir::writesElement(user) || isa<ir::LocalStoreOp>(user))
+          need(user->getOperand(0));
+    }
+
+    ir::KernelOp kernel;
+    llvm::DenseSet<Value> needed;
+    SmallVector<Value> pending;
+  };
+
+  void markStrict() {
+    Steering steering(kernel);
+    kernel.walk([&](ir::LoadOp load) {
+      if (!load->hasAttr(openAttr) || !steering.contains(load))
+        return;
+      load->setAttr(strictAttr, UnitAttr::get(kernel.getContext()));
+      overwrites = true;
+    });
+  }
+
+  //===-- Additions -------------------------------------------------------===//
+
+  /// Whether the range of `add`, or serial code, also loads from its array.
+  static bool isReadBeside(ir::AtomicAddOp add) {
+    auto range = add->getParentOfType<ir::RangeOp>();
+    return !range ||
+           llvm::any_of(accessesIn(range), [&](const ArrayAccess &access) {
+             return access.isLoad() && access.array == add.getArray() &&
+                    isMoved(access.op);
+           });
+  }
+
+  /// Additions to elements that no other work item uses are loads and stores.
+  void expandAdditions() {
+    SmallVector<ir::AtomicAddOp> own;
+    kernel.walk([&](ir::AtomicAddOp add) {
+      if (isReadBeside(add))
+        own.push_back(add);
+    });
+    for (ir::AtomicAddOp add : own) {
+      Builder b(add.getLoc(), add);
+      Value value = add.getValue();
+      auto old = ir::LoadOp::create(b, value.getType(), add.getArray(),
+                                    add.getIndices());
+      old->setAttr(inPartAttr, add->getAttr(inPartAttr));
+      old->setAttr(loadAttr, add->getAttr(loadAttr));
+      old->setAttr(openAttr, b.getUnitAttr());
+      old->setAttr(strictAttr, b.getUnitAttr());
+      Value sum = isa<FloatType>(value.getType())
+                      ? Value(arith::AddFOp::create(b, old, value))
+                      : Value(arith::AddIOp::create(b, old, value));
+      auto store =
+          ir::StoreOp::create(b, sum, add.getArray(), add.getIndices());
+      store->setAttr(inPartAttr, add->getAttr(inPartAttr));
+      if (repeated.contains(placeOf(*accessOf(old))))
+        addComparison(old, /*isRepeated=*/true);
+      add->erase();
+    }
+  }
+
+  /// Whether sums of floats come in any order, which rounds them otherwise.
+  bool addsInAnyOrder() {
+    return kernel
+        .walk([](ir::AtomicAddOp add) {
+          return isa<FloatType>(add.getValue().getType())
+                     ? WalkResult::interrupt()
+                     : WalkResult::advance();
+        })
+        .wasInterrupted();
+  }
+
+  void tolerateRounding() {
+    kernel.walk([](ir::AssertOp assertion) {
+      auto same = assertion.getCondition().getDefiningOp<arith::CmpIOp>();
+      auto one = same.getLhs().getDefiningOp<arith::BitcastOp>();
+      auto other = same.getRhs().getDefiningOp<arith::BitcastOp>();
+      if (!one || !other)
+        return;
+      Builder b(assertion.getLoc(), assertion);
+      Value found = one.getIn(), held = other.getIn();
+      double most = std::ldexp(1, found.getType().isF64() ? -36 : -14);
+      Value relative =
+          arith::ConstantOp::create(b, b.getFloatAttr(found.getType(), most));
+      Value distance =
+          math::AbsFOp::create(b, arith::SubFOp::create(b, found, held));
+      Value bound =
+          arith::MulFOp::create(b, math::AbsFOp::create(b, held), relative);
+      Value near =
+          arith::CmpFOp::create(b, arith::CmpFPredicate::OLE, distance, bound);
+      assertion.getConditionMutable().assign(
+          arith::OrIOp::create(b, same, near));
+    });
+  }
+
+  //===-- Marks and scratch arrays ----------------------------------------===//
+
+  void findMarked() {
+    if (!overwrites)
+      return;
+    for (const ArrayAccess &access : accessesIn(kernel)) {
+      if (access.op->hasAttr(openAttr) || isa<ir::AtomicAddOp>(access.op))
+        marked.insert(argumentOf(access.array));
+      if (access.op->hasAttr(openAttr) && !access.op->hasAttr(strictAttr))
+        leftOpen.insert(argumentOf(access.array));
+    }
+  }
+
+  Value append(unsigned argument, Type type, StringRef attribute) {
+    OpBuilder b(kernel.getContext());
+    auto note = b.getDictionaryAttr(
+        b.getNamedAttr(attribute, b.getI64IntegerAttr(argument)));
+    unsigned last = kernel.getNumArguments();
+    (void)kernel.insertArgument(last, type, note,
+                                kernel.getArgument(argument).getLoc());
+    return kernel.getArgument(last);
+  }
+
+  Value scratchOf(unsigned argument) {
+    Value &array = scratch[argument];
+    if (!array)
+      array = append(argument, kernel.getArgumentTypes()[argument],
+                     ir::scratchOfAttr);
+    return array;
+  }
+
+  Value marksOf(unsigned argument) {
+    Value &array = marks[argument];
+    if (!array) {
+      auto type = cast<ir::ArrayType>(kernel.getArgumentTypes()[argument]);
+      OpBuilder b(kernel.getContext());
+      array = append(
+          argument,
+          ir::ArrayType::get(b.getContext(), b.getI64Type(), type.getRank()),
+          ir::ownersOfAttr);
+    }
+    return array;
+  }
+
+  /// Gradients, and what has the same arguments, keep such writes.
+  static void repeat(Operation *write, int64_t part) {
+    write->setAttr(ir::replayedAttr,
+                   Builder(write->getLoc(), write).getI64IntegerAttr(part));
+  }
+
+  Value loadMark(Builder &b, const ArrayAccess &access) {
+    return ir::LoadOp::create(
+        b, b.getI64Type(), marksOf(argumentOf(access.array)), access.indices);
+  }
+
+  void storeMark(Builder &b, Value mark, const ArrayAccess &access) {
+    repeat(ir::StoreOp::create(b, mark, marksOf(argumentOf(access.array)),
+                               access.indices),
+           0);
+  }
+
+  void markLoad(const ArrayAccess &access, ir::AssertOp comparison) {
+    Builder b(access.op->getLoc(), access.op);
+    using P = arith::CmpIPredicate;
+    Value mark = loadMark(b, access);
+    if (access.op->hasAttr(strictAttr)) {
+      require(b, compare(b, P::sge, mark, constant(b, Written)), steers);
+    } else {
+      Value isNew = compare(b, P::eq, mark, constant(b, Untouched));
+      storeMark(b, arith::SelectOp::create(b, isNew, constant(b, Read), mark),
+                access);
+    }
+    if (!comparison || !comparison->hasAttr(repeatedAttr))
+      return;
+    Value own = compare(b, P::eq, mark,
+                        constant(b, Written + numberOf(access.op, inPartAttr)));
+    b.setInsertionPoint(comparison);
+    comparison.getConditionMutable().assign(
+        arith::OrIOp::create(b, comparison.getCondition(), own));
+  }
+
+  void markWrite(const ArrayAccess &access) {
+    Builder b(access.op->getLoc(), access.op);
+    using P = arith::CmpIPredicate;
+    if (isa<ir::AtomicAddOp>(access.op)) {
+      Value mark = loadMark(b, access);
+      require(b, compare(b, P::sge, mark, constant(b, Written)), readBefore);
+      return;
+    }
+    if (leftOpen.contains(argumentOf(access.array))) {
+      Value mark = loadMark(b, access);
+      require(b, compare(b, P::ne, mark, constant(b, Read)), readBefore);
+    }
+    storeMark(b, constant(b, Written + numberOf(access.op, inPartAttr)),
+              access);
+  }
+
+  void redirect() {
+    llvm::DenseMap<int64_t, ir::AssertOp> comparisons;
+    kernel.walk([&](ir::AssertOp op) {
+      if (op->hasAttr(loadAttr))
+        comparisons[numberOf(op, loadAttr)] = op;
+    });
+    for (const ArrayAccess &access : accessesIn(kernel)) {
+      unsigned argument = argumentOf(access.array);
+      if (!isMoved(access.op) || !relevant.contains(argument))
+        continue;
+      if (marked.contains(argument) && access.isWrite())
+        markWrite(access);
+      else if (access.op->hasAttr(openAttr) && overwrites)
+        markLoad(access, comparisons.lookup(numberOf(access.op, loadAttr)));
+      if (access.isWrite())
+        repeat(access.op, numberOf(access.op, inPartAttr));
+      OpOperand &array =
+          *llvm::find_if(access.op->getOpOperands(), [&](OpOperand &operand) {
+            return operand.get() == access.array;
+          });
+      array.set(scratchOf(argument));
+    }
+  }
+
+  /// Scratch arrays hold what memory holds, and nothing is known of elements.
+  void initialise() {
+    Builder b(kernel.getLoc(), kernel.getContext());
+    b.setInsertionPointToStart(&kernel.getBodyRegion().front());
+    for (auto [argument, array] : scratch)
+      ir::CopyOp::create(b, kernel.getArgument(argument), array);
+    for (auto [argument, array] : marks)
+      forEachElement(b, array, [&, array = array](ValueRange indices) {
+        repeat(ir::StoreOp::create(b, constant(b, Untouched), array, indices),
+               0);
+      });
+  }
+
+  static void forEachElement(Builder &b, Value array,
+                             function_ref<void(ValueRange)> visit) {
+    OpBuilder::InsertionGuard guard(b);
+    unsigned rank = cast<ir::ArrayType>(array.getType()).getRank();
+    if (rank == 0)
+      return visit({});
+    SmallVector<Value> extents;
+    for (unsigned dim = 0; dim < rank; ++dim)
+      extents.push_back(ir::ExtentOp::create(b, b.getI64Type(), array, dim));
+    auto range = ir::RangeOp::create(b, extents);
+    b.setInsertionPointToStart(range.getBody());
+    visit(range.getIndices());
+  }
+
+  /// Leaves an ordinary kernel.
+  void clean() {
+    kernel.walk([](Operation *op) {
+      for (StringRef attribute :
+           {loadAttr, inPartAttr, openAttr, strictAttr, keptAttr, repeatedAttr})
+        op->removeAttr(attribute);
+    });
+    for (unsigned k = kernel.getNumArguments(); k-- > arguments;)
+      if (kernel.getArgument(k).use_empty())
+        (void)kernel.eraseArgument(k);
+  }
+
+  const unsigned arguments; ///< of the primal
+  bool overwrites;          ///< so that there are marks
+  ir::KernelOp kernel;
+  Arguments written;               ///< by the primal
+  Arguments relevant;              ///< values follow from them
+  Arguments fetched;               ///< what was there is returned
+  Arguments marked, leftOpen;      ///< arrays with marks
+  llvm::SetVector<Place> repeated; ///< gradients make the writes there again
+  llvm::DenseMap<int64_t, bool> compared; ///< loads: isRepeated
+  llvm::MapVector<unsigned, Value> scratch, marks;
+};
+
+} // namespace
+
+FailureOr<ir::KernelOp> checkIntact(ir::KernelOp marked, unsigned arguments,
+                                    StringRef name, ArrayRef<NeededLoad> needed,
+                                    bool overwrites) {
+  return Check(marked, arguments, needed, overwrites).make(name);
+}
+
+} // namespace costate::autodiff

@@ -1,0 +1,114 @@
+// RUN: costate-opt %s --differentiate-reverse=check | FileCheck %s
+
+// Memory is as the gradient needs it if running the launch on copies finds the
+// bits that it holds, and reads no element before it first writes it.
+// CHECK-LABEL: costate.kernel @tree.check
+// CHECK-SAME:    %[[PARENT:arg1]]: !costate.array<i64, 1>, %[[X:arg2]]: !costate.array<f64, 1>,
+// CHECK-SAME:    %[[COPY:arg[34]]]: !costate.array<f64, 1> {costate.scratch_of = 2 : i64}
+// CHECK:         costate.copy %[[X]] to %[[COPY]]
+// CHECK:         costate.range
+// CHECK:           costate.store %{{.*}}, %[[MARKS:arg[0-9]+]][%{{.*}}] {costate.replayed = 0 : i64} : !costate.array<i64, 1>
+// CHECK:         scf.for
+// CHECK:           %[[P:.*]] = costate.load %[[PARENT]]
+// CHECK:           %[[MARK:.*]] = costate.load %[[MARKS]][%[[P]]]
+// CHECK:           %[[NEW:.*]] = arith.cmpi eq, %[[MARK]]
+// CHECK:           arith.select %[[NEW]]
+// CHECK:           costate.store %{{.*}}, %[[MARKS]][%[[P]]]
+// CHECK:           %[[FOUND:.*]] = costate.load %[[COPY]][%[[P]]]
+// CHECK:           %[[HELD:.*]] = costate.load %[[X]][%[[P]]]
+// CHECK:           costate.assert refuses %{{.*}}, "memory holds another value here
+// CHECK:           arith.mulf %[[FOUND]]
+// CHECK:           arith.cmpi ne
+// CHECK:           costate.assert refuses %{{.*}}, "the kernel reads this element before it writes it"
+// CHECK:           costate.store %{{.*}}, %[[MARKS]]
+// CHECK:           costate.store %{{.*}}, %[[COPY]]
+// CHECK:         costate.range
+// CHECK:           costate.load %[[COPY]]
+// CHECK:           costate.load %[[X]]
+// CHECK:           costate.assert refuses
+costate.kernel @tree(%q: !costate.array<f64, 1>, %parent: !costate.array<i64, 1>, %x: !costate.array<f64, 1>) {
+  %n = costate.extent %q[0] : !costate.array<f64, 1>
+  %one = arith.constant 1 : i64
+  costate.range (%b) in (%one) {
+    scf.for %i = %one to %n step %one : i64 {
+      %p = costate.load %parent[%i] : !costate.array<i64, 1>
+      %v = costate.load %x[%p] : !costate.array<f64, 1>
+      %f = costate.load %q[%i] : !costate.array<f64, 1>
+      %w = arith.mulf %v, %f : f64
+      costate.store %w, %x[%i] : !costate.array<f64, 1>
+    }
+  }
+}
+
+// What is never overwritten after it is read needs no marks; what no needed
+// value follows from does not run.
+// CHECK-LABEL: costate.kernel @two.check
+// CHECK-NOT:     costate.owners_of
+// CHECK:         costate.copy %arg1 to %[[COPY:.*]] :
+// CHECK:         costate.sin
+// CHECK:         costate.store %{{.*}}, %[[COPY]]
+// CHECK:         costate.load %[[COPY]]
+// CHECK:         costate.load %arg1
+// CHECK:         costate.assert refuses
+// CHECK-NOT:     costate.store
+// CHECK-NOT:     costate.atomic_add
+// CHECK:         costate.return
+costate.kernel @two(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %z: !costate.array<f64, 1>, %s: !costate.array<f64, 0>) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  costate.range (%i) in (%n) {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    %w = costate.sin %v : f64
+    costate.store %w, %y[%i] : !costate.array<f64, 1>
+  }
+  costate.range (%i) in (%n) {
+    %v = costate.load %y[%i] : !costate.array<f64, 1>
+    %w = arith.mulf %v, %v : f64
+    costate.store %w, %z[%i] : !costate.array<f64, 1>
+    costate.atomic_add %w, %s[] : !costate.array<f64, 0>
+  }
+}
+
+// What decides which elements are used must have been written by the launch.
+// CHECK-LABEL: costate.kernel @steered.check
+// CHECK:         costate.assert refuses %{{.*}}, "which elements the kernel uses follows from what it reads here
+// CHECK:         scf.if
+costate.kernel @steered(%x: !costate.array<f64, 0>) {
+  %one = arith.constant 1.0 : f64
+  %v = costate.load %x[] : !costate.array<f64, 0>
+  %above = arith.cmpf ogt, %v, %one : f64
+  scf.if %above {
+    %w = arith.mulf %v, %v : f64
+    costate.store %w, %x[] : !costate.array<f64, 0>
+  }
+}
+
+// Sums that come in any order may round otherwise.
+// CHECK-LABEL: costate.kernel @sums.check
+// CHECK:         costate.atomic_add
+// CHECK:         %[[NEAR:.*]] = arith.cmpf ole
+// CHECK:         %[[EITHER:.*]] = arith.ori %{{.*}}, %[[NEAR]]
+// CHECK:         costate.assert refuses %[[EITHER]]
+costate.kernel @sums(%x: !costate.array<f64, 1>, %s: !costate.array<f64, 0>, %y: !costate.array<f64, 1>) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  %zero = arith.constant 0.0 : f64
+  costate.store %zero, %s[] : !costate.array<f64, 0>
+  costate.range (%i) in (%n) {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    costate.atomic_add %v, %s[] : !costate.array<f64, 0>
+  }
+  costate.range (%i) in (%n) {
+    %v = costate.load %s[] : !costate.array<f64, 0>
+    %w = costate.sin %v : f64
+    costate.store %w, %y[%i] : !costate.array<f64, 1>
+  }
+}
+
+// Who needs what the part leaves of a minimum gets no check.
+// CHECK-NOT: @least.check
+costate.kernel @least(%x: !costate.array<f64, 1>, %m: !costate.array<f64, 0>) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  costate.range (%i) in (%n) {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    costate.atomic_min %v, %m[] : !costate.array<f64, 0>
+  }
+}
