@@ -24,7 +24,7 @@ LAYERS = [
     ["interop.autograd", "interop.torch"],
     ["algorithms", "graph", "math", "profiler", "tools", "types"],
     ["lang.compat"],
-    ["lang", ""],
+    ["lang", "", "quadrants"],
 ]
 OPTIONAL = {"PIL", "cupy", "jax", "matplotlib", "numba", "torch", "tqdm"}
 

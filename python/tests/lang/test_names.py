@@ -152,6 +152,41 @@ def test_names_that_genesis_uses():
     assert ti.lang.impl.get_max_shared_memory_bytes(is_lowerbound_ok=True) == 0
 
 
+def test_declared_fields_are_materialized_before_their_first_use(monkeypatch):
+    """Programs fill then what they have declared."""
+    runtime, waiting = ti.lang.impl.PyQuadrants, []
+
+    def materialize(self):
+        for field, value in waiting:
+            field.fill(value)
+        if waiting:
+            self.prog.synchronize()
+        waiting.clear()
+
+    def declared():
+        waiting.append((ti.field(ti.f32, ()), 3))
+        return waiting[-1][0]
+    monkeypatch.setattr(runtime, "materialize", materialize)
+    assert declared()[None] == 3
+    x, y = declared(), ti.field(ti.f32, ())
+
+    @ti.kernel
+    def copy():
+        y[None] = x[None]
+    copy()
+    assert y[None] == 3 and not waiting
+    x = declared()
+    ti.field(ti.f32, 2).fill(0)
+    assert not waiting and x.to_numpy() == 3
+
+
+def test_the_runtime_of_impl_is_cleared_by_a_reset(monkeypatch):
+    cleared = []
+    monkeypatch.setattr(ti.lang.impl.PyQuadrants, "clear", lambda self: cleared.append(self))
+    ti.reset()
+    assert cleared == [ti.lang.impl.get_runtime()]
+
+
 def test_tools_of_tests():
     tools = importlib.import_module("costate._test_tools")
     ti.init(arch=ti.cpu, default_fp=ti.f64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from costate.lang.base import runtime
+from costate.lang.base import declared, runtime
 from costate.lang.data.annotations import template
 from costate.lang.data.field import field
 from costate.lang.data.ndarray import ndarray
@@ -31,8 +31,13 @@ class _Program:
     def get(self, _: Any) -> Any:
         return 1
 
+    def synchronize(self) -> None:
+        runtime.sync()
 
-class _Runtime:
+
+class PyQuadrants:
+    """What `init` has set up. Programs may replace its methods."""
+
     @property
     def prog(self) -> Any:
         return _Program()
@@ -46,14 +51,30 @@ class _Runtime:
         return current_cfg().default_ip
 
     def materialize(self) -> None:
-        pass
+        """Is called after fields were declared, in front of the first use of any."""
+
+    def clear(self) -> None:
+        """Is called by `reset`."""
 
     sync = staticmethod(runtime.sync)
 
 
-def get_runtime() -> Any:
+pyquadrants = PyQuadrants()
+
+
+def get_runtime() -> PyQuadrants:
     """What `init` has set up."""
-    return _Runtime()
+    return pyquadrants
+
+
+@declared.before_use.add
+def _materialize() -> None:
+    pyquadrants.materialize()
+
+
+@runtime.on_reset.add
+def _clear() -> None:
+    pyquadrants.clear()
 
 
 def get_max_shared_memory_bytes(*, is_lowerbound_ok: bool = False) -> int:

@@ -23,7 +23,7 @@ def install() -> None:
             _there = True
 
 
-class _There:
+class There:
     """Loads a module that is there."""
 
     def __init__(self, module: Any) -> None:
@@ -45,7 +45,7 @@ class _Finder:
             return None
         install()
         found = sys.modules.pop(name, None)    # if it stood there, it would be loaded by its own name, a second time
-        return None if found is None else ModuleSpec(name, _There(found))  # type: ignore[arg-type]
+        return None if found is None else ModuleSpec(name, There(found))  # type: ignore[arg-type]
 
 
 def watch(module: ModuleType, ours_first: bool = False) -> None:

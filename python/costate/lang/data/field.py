@@ -6,7 +6,7 @@ import enum
 from typing import TYPE_CHECKING, Any
 
 from costate.errors import BadOrder, QuadrantsRuntimeError, QuadrantsRuntimeTypeError
-from costate.lang.base import dtypes
+from costate.lang.base import declared, dtypes
 from costate.lang.base.hooks import Hook
 from costate.lang.data import clear
 from costate.lang.data.annotations import AnyCompound, CompoundType
@@ -69,6 +69,7 @@ class Field(OfLists, Copied, Storage):
         self._shape = shape
         self._tree: Any = None
         self._register()
+        declared.declare()
 
     def _register(self) -> None:
         super()._register()

@@ -13,7 +13,7 @@ import numpy as np
 from costate import _core
 from costate.errors import (CannotCapture, KnownIndexError, MissingGradient, NotDifferentiable,
                             QuadrantsIndexError, QuadrantsRuntimeError, QuadrantsSyntaxError)
-from costate.lang.base import dtypes, runtime, scalars, threads
+from costate.lang.base import declared, dtypes, runtime, scalars, threads
 from costate.lang.base import state as surroundings
 from costate.lang.base.answer import Answer
 from costate.lang.base.explain import in_python
@@ -166,6 +166,8 @@ class Storage(SharedMemory):
         return self._made() if array is None else array
 
     def _made(self) -> _core.Array:
+        if not state.tracing:
+            declared.use()
         with threads.lock:
             if self._core_array is None:
                 self._core_array = self._make()

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from costate.errors import ArgumentCountError, CannotReplay, QuadrantsRuntimeError, QuadrantsSyntaxError
+from costate.lang.base import declared
 from costate.lang.base import options as option_values
 from costate.lang.base import runtime, streams, threads
 from costate.lang.base import state as ad_state
@@ -199,6 +200,7 @@ class Kernel(OfTheHost):
         if plain.active():
             plain.refuse("a derivative or report")
         runtime.runtime()
+        declared.use()
         values = Values(numbers)
         for parameter, given in zip(self.parameters, args):
             before = len(values.items)
