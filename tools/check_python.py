@@ -21,7 +21,7 @@ LAYERS = [
     ["lang.trace"],
     ["lang.launch"],
     ["ad"],
-    ["interop.autograd", "interop.torch"],
+    ["interop.autograd", "interop.operators", "interop.torch"],
     ["algorithms", "graph", "math", "profiler", "tools", "types"],
     ["lang.compat"],
     ["lang", "", "quadrants"],

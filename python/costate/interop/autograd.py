@@ -16,6 +16,7 @@ from costate.lang.base import dtypes, runtime
 from costate.lang.launch.arguments import ArrayParameter, ScalarParameter, TemplateParameter, VectorParameter
 from . import memory_kind
 from .copies import on_host, read
+from .operators import TENSOR, Kind, Operators, is_traced, name_of
 from .tensors import DTYPES, TORCH_DTYPES, adopt, check, reject, use_current_stream
 
 #: How an output is made: like the argument of that number; of that shape; or what
@@ -40,6 +41,8 @@ class _Plan:
             raise errors.BadArgument(f"the function of kernel `{self.name}` launches it {steps} times; give `steps`, "
                                      "from 1 on, with `snapshots` or `budget`")
         self.results = sorted([*self.outputs, *self.updates])
+        self.inputs = [i for i in range(len(self.types)) if i not in self.outputs]
+        self.names, self.defaults = self._parameters()
         self.replays = steps is not None  # the gradient needs what arrays held before the launch
         self._check()
 
@@ -56,9 +59,13 @@ class _Plan:
                 f"the function of kernel `{self.name}` has no output; name the "
                 "arguments that the kernel writes in `outputs` or `updates`")
 
-    @property
-    def inputs(self) -> list[int]:
-        return [i for i in range(len(self.types)) if i not in self.outputs]
+    def _parameters(self) -> tuple[list[str], dict[str, Any]]:
+        """The names of the inputs, and what is passed where nothing is given."""
+        if self.is_core:
+            return [f"argument {i}" for i in self.inputs], {}
+        parameters = list(self.kernel.signature.parameters.values())[len(self.instance):]
+        used = [parameters[i] for i in self.inputs]
+        return [p.name for p in used], {p.name: p.default for p in used if p.default is not inspect.Parameter.empty}
 
     def is_scalar(self, position: int) -> bool:
         kind = self.types[position]
@@ -67,6 +74,18 @@ class _Plan:
     def is_number(self, position: int) -> bool:
         """Whether it is a scalar or vector."""
         return self.is_scalar(position) or not self.is_core and isinstance(self.types[position], VectorParameter)
+
+    def kind_of(self, position: int) -> Kind:
+        """What an input is for operators."""
+        if not self.is_number(position):
+            return Kind()
+        kind: Any = self.types[position]
+        if self.is_core:
+            floats = TORCH_DTYPES[kind.dtype].is_floating_point
+            return Kind("float" if floats else "bool" if kind.dtype == _core.DType.bool else "int")
+        shape = None if self.is_scalar(position) else tuple(kind.kind.shape)
+        dtype = kind.dtype if shape is None else kind.kind.dtype or dtypes.defaults.fp
+        return Kind("float" if dtype.is_float else "bool" if dtype.is_bool else "int", shape)
 
     def is_array(self, position: int) -> bool:
         kind = self.types[position]
@@ -130,14 +149,16 @@ class _Plan:
 
     def arguments(self, given: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
         """The inputs in order."""
-        if not self.is_core:
-            parameters = list(self.kernel.signature.parameters.values())[len(self.instance):]
-            bound = inspect.Signature([parameters[i] for i in self.inputs]).bind(*given, **named)
-            bound.apply_defaults()
-            return tuple(bound.arguments.values())
-        if named or len(given) != len(self.inputs):
-            raise TypeError(f"{len(self.inputs)} arguments are wanted")
-        return tuple(given)
+        if not named and len(given) == len(self.inputs):
+            return tuple(given)
+        values = dict(zip(self.names, given))
+        wrong = [name for name in named if name not in self.names or name in values]
+        values.update(named)
+        absent = [name for name in self.names if name not in values and name not in self.defaults]
+        if len(given) > len(self.inputs) or wrong or absent:
+            what = f"`{(wrong or absent)[0]}` is {'given twice or unknown' if wrong else 'missing'}" if wrong or absent else "too many"
+            raise TypeError(f"{self.name}() takes {len(self.inputs)} arguments ({len(given) + len(named)} given): {what}")
+        return tuple(values[name] if name in values else self.defaults[name] for name in self.names)
 
     def output(self, position: int, arguments: Sequence[Any]) -> torch.Tensor:
         how = self.outputs[position]
@@ -380,8 +401,7 @@ def _gradients(plan: _Plan, launch: _Launch, needs: Sequence[bool], inputs: Sequ
     gradient = _Launch(plan, plan.place(inputs, results), adjoints, like=launch)
     launch.require_fields(initial_state)
     gradient.reverse(initial_state)
-    return tuple(adjoints[i].to(inputs[k].dtype) if needs[k] else None
-                 for k, i in enumerate(plan.inputs))
+    return tuple(_of_inputs(plan, needs, inputs, adjoints))
 
 
 def _second(ctx: Any, inputs: Sequence[Any], cotangents: Sequence[torch.Tensor],
@@ -389,18 +409,23 @@ def _second(ctx: Any, inputs: Sequence[Any], cotangents: Sequence[torch.Tensor],
     """The derivative of the gradient along `directions`, which by symmetry is the gradient of
     its product with them; and that of the function, which belongs to the cotangents."""
     plan, launch = ctx.plan, ctx.launch
-    if plan.steps is not None:
-        raise errors.NotDifferentiable(f"the function of kernel `{plan.name}` launches it several times, so its gradient "
-                                       "has no gradient; call a function of one launch several times")
     launch.require_fields(initial_state=True)
     results = plan.starts(inputs)
     adjoints = _adjoints(plan, ctx.needs, inputs, results, cotangents)
     both = _Launch(plan, plan.place(inputs, results), adjoints, dual=True, like=launch)
-    _set_tangents(plan, both, directions)
-    both.core.gradient().jvp(*both.arguments, initial_state=True)
-    along = [both.get(both.values[i].grad.dual, inputs[k])
-             if ctx.needs_input_grad[4 + k] else None for k, i in enumerate(plan.inputs)]
-    return along + _tangents(plan, both, results, ())
+    along, slopes = _curvatures(plan, both, ctx.needs_input_grad[4:], inputs, results, directions)
+    return along + slopes
+
+
+def _curvatures(plan: _Plan, launch: _Launch, needs: Sequence[bool], inputs: Sequence[Any], results: Mapping[int, torch.Tensor],
+                directions: Sequence[torch.Tensor | None]) -> tuple[list[torch.Tensor | None], list[torch.Tensor | None]]:
+    if plan.steps is not None:
+        raise errors.NotDifferentiable(f"the function of kernel `{plan.name}` launches it several times, so its gradient "
+                                       "has no gradient; call a function of one launch several times")
+    _set_tangents(plan, launch, directions)
+    launch.core.gradient().jvp(*launch.arguments, initial_state=True)
+    along = [launch.get(launch.values[i].grad.dual, inputs[k]) if needs[k] else None for k, i in enumerate(plan.inputs)]
+    return along, _tangents(plan, launch, results, ())
 
 
 def _set_tangents(plan: _Plan, launch: _Launch, tangents: Sequence[torch.Tensor | None]) -> None:
@@ -419,10 +444,68 @@ def _tangents(plan: _Plan, launch: _Launch, results: Mapping[int, torch.Tensor],
             if results[i].is_floating_point() else None for i in plan.results]
 
 
+class _Traced:
+    """The same for operators, whose calls know nothing of each other: what the kernel finds elsewhere than in its arguments
+    stays what it was at the first call."""
+
+    def __init__(self, plan: _Plan) -> None:
+        self.plan = plan
+        self.constants: dict[int, tuple[Any, list[int], Any]] = {}
+
+    def like(self, inputs: Sequence[Any]) -> list[torch.Tensor]:
+        starts = self.plan.starts(inputs)
+        return [starts[i] for i in self.plan.results]
+
+    def primal(self, inputs: Sequence[Any]) -> list[torch.Tensor]:
+        results = self.plan.starts(inputs)
+        launch = self._checked(_Launch(self.plan, self.plan.place(inputs, results)))
+        launch.primal()
+        if launch.writes_fields:
+            self._refuse("writes fields; pass what it writes as arguments, and name them in `outputs` or `updates`")
+        return [results[i] for i in self.plan.results]
+
+    def gradient(self, inputs: Sequence[Any], cotangents: Sequence[torch.Tensor], needs: Sequence[bool]) -> list[Any]:
+        results = self.plan.starts(inputs)
+        adjoints = _adjoints(self.plan, needs, inputs, results, cotangents)
+        launch = self._checked(_Launch(self.plan, self.plan.place(inputs, results), adjoints))
+        launch.reverse(initial_state=True)
+        return _of_inputs(self.plan, needs, inputs, adjoints)
+
+    def tangent(self, inputs: Sequence[Any], directions: Sequence[Any]) -> list[torch.Tensor | None]:
+        results = self.plan.starts(inputs)
+        launch = self._checked(_Launch(self.plan, self.plan.place(inputs, results), dual=True))
+        return _tangents(self.plan, launch, results, directions)
+
+    def second(self, inputs: Sequence[Any], cotangents: Sequence[torch.Tensor], directions: Sequence[Any],
+               needs: Sequence[bool]) -> tuple[list[torch.Tensor | None], list[torch.Tensor | None]]:
+        results = self.plan.starts(inputs)
+        adjoints = _adjoints(self.plan, needs, inputs, results, cotangents)
+        launch = self._checked(_Launch(self.plan, self.plan.place(inputs, results), adjoints, dual=True))
+        return _curvatures(self.plan, launch, needs, inputs, results, directions)
+
+    def _checked(self, launch: _Launch) -> _Launch:
+        own, versions = launch.own, [field.version for field in launch.fields]
+        if own is not None and own.key:
+            self._refuse("draws random numbers; pass them as an argument")
+        _, before, _ = self.constants.setdefault(id(launch.core), (launch.core, versions, own and own.seen))
+        if versions != before or not all(seen.holds() for _, _, seen in self.constants.values() if seen is not None):
+            self._refuse("reads a field or a member of an object that has changed since the first call; pass it as an argument")
+        return launch
+
+    def _refuse(self, text: str) -> None:
+        raise errors.CannotReplay(f"kernel `{self.plan.name}` is part of a graph or transformation of PyTorch (`torch.compile`, "
+                                  f"`torch.export`, `torch.func`), and {text}")
+
+
+def _of_inputs(plan: _Plan, needs: Sequence[bool], inputs: Sequence[Any], adjoints: Mapping[int, torch.Tensor]) -> list[Any]:
+    return [adjoints[i].to(inputs[k].dtype) if needs[k] else None for k, i in enumerate(plan.inputs)]
+
+
 def torch_function(kernel: Any, outputs: Mapping[int, Output] | None = None, *,
                    updates: Sequence[int] = (), steps: int | None = None, snapshots: int | None = None,
                    budget: int | str | None = None, on_host: bool = False,
-                   folder: str | os.PathLike[str] | None = None) -> Callable[..., Any]:
+                   folder: str | os.PathLike[str] | None = None, name: str | None = None,
+                   vmap_method: str | None = "sequential") -> Callable[..., Any]:
     """A kernel as a function of PyTorch, with its gradient.
 
     ``outputs`` says which arguments of the kernel, counted from 0, the function
@@ -451,22 +534,70 @@ def torch_function(kernel: Any, outputs: Mapping[int, Output] | None = None, *,
     ``updates`` are a state. The gradient launches it again under a `Tape` with ``snapshots`` or a
     ``budget`` (bytes, or a text such as "2GB") of what it keeps; ``on_host`` and ``folder`` say where, as
     for a `Tape`.
+
+    `torch.compile`, `torch.export` and `torch.func` find an operator of PyTorch, `function.operator`, called ``name``
+    (such as "mine::norm"). `torch.func.vmap` launches it for each sample, or raises BadArgument with ``vmap_method=None``.
     """
     options = {option: value for option, value in options_of(snapshots, budget, on_host, folder).items() if value}
     plan = _Plan(kernel, outputs or {}, updates, steps, **options)
 
+    return _callable(plan, _Traceable(plan, name, vmap_method))
+
+
+def _callable(plan: _Plan, traceable: _Traceable) -> Callable[..., Any]:
     def function(*arguments: Any, **named: Any) -> Any:
-        try:
-            arguments = plan.arguments(arguments, named)
-        except TypeError as error:
-            raise TypeError(f"{plan.name}() takes {len(plan.inputs)} arguments "
-                            f"({len(arguments) + len(named)} given): {error}") from None
+        arguments = plan.arguments(arguments, named)
+        if is_traced(arguments):
+            return traceable(arguments)
         apply: Any = _Function.apply
         device = plan.device_of(arguments)
         return apply(plan, *[_prepared(plan, i, a, device) for i, a in zip(plan.inputs, arguments)])
 
     function.__name__ = function.__qualname__ = plan.name
+    function.operator = traceable.operator  # type: ignore[attr-defined]
     return function
+
+
+class _Traceable:
+    """The operators of a function: where numbers are numbers, and where those of floats are tensors, which have derivatives."""
+
+    def __init__(self, plan: _Plan, name: str | None, vmap_method: str | None) -> None:
+        if vmap_method not in (None, "sequential"):
+            raise errors.BadArgument(f"there is no `vmap_method` {vmap_method!r} of functions of PyTorch; there are \"sequential\" and None")
+        if name is not None and (name.count("::") != 1 or not all(part.isidentifier() for part in name.split("::"))):
+            raise errors.BadArgument(f"an operator of PyTorch cannot have the name {name!r}; give one such as \"mine::{plan.name}\"")
+        self.plan, self.operator = plan, None
+        self.others = [i for i in plan.inputs if not plan.takes_tensor(i) and not plan.is_number(i)]
+        if self.others:
+            return
+        name, work, title = name or name_of(plan.name), _Traced(plan), f"kernel `{plan.name}`"
+        self.kinds = [plan.kind_of(i) for i in plan.inputs]
+        self.wide_kinds = [Kind() if kind.type == "float" else kind for kind in self.kinds]
+        count = len(plan.results)
+        self.plain = Operators(work, name, self.kinds, count, vmap_method, title)
+        self.wide = self.plain
+        if not plan.is_core and any(kind.type == "float" for kind in self.kinds):
+            self.wide = Operators(work, name + "_of_tensors", self.wide_kinds, count, vmap_method, title)
+        self.operator = self.plain.primal
+
+    def __call__(self, arguments: Sequence[Any]) -> Any:
+        plan = self.plan
+        if self.others:
+            raise errors.BadArgument(f"argument {self.others[0]} (counted from 0) of kernel `{plan.name}` is neither a tensor nor a number, "
+                                     "so its function cannot be a part of a graph or transformation of PyTorch")
+        inputs = list(zip(plan.inputs, arguments, self.kinds))
+        wide = any(isinstance(a, torch.Tensor) and kind.type == "float" for _, a, kind in inputs)
+        if not wide or plan.is_core:
+            return self.plain.primal(*[_given(kind, a) for _, a, kind in inputs])
+        device = plan.device_of(arguments)
+        return self.wide.primal(*[plan.as_array(i, torch.as_tensor(a), device) if kind.type == "float" else _given(kind, a)
+                                  for i, a, kind in inputs])
+
+
+def _given(kind: Kind, argument: Any) -> Any:
+    if isinstance(argument, torch.Tensor) and kind.type != TENSOR:
+        argument = argument.item() if kind.shape is None else argument.tolist()
+    return kind.given(argument)
 
 
 def _has_derivative(tensor: torch.Tensor) -> bool:
