@@ -76,7 +76,38 @@ def language_rows(count, rounds):
     add = language_kernel()
     arguments = [qd.ndarray(qd.f64, shape=(1,), needs_grad=True) for _ in range(4)]
     yield from both(add, arguments, "ndarrays", count, rounds)
+    yield from members_rows(count, rounds)
     yield from graph_rows(add, arguments, rounds)
+
+
+MEMBERS = 150
+
+
+def members_rows(count, rounds):
+    """Kernels that get a frozen dataclass of many ndarrays, as those of simulators do."""
+    import costate as qd
+    import dataclasses
+    names = [f"a{k}" for k in range(MEMBERS)]
+    State = dataclasses.dataclass(frozen=True)(type("State", (), {"__annotations__": dict.fromkeys(names, qd.types.ndarray())}))
+
+    @qd.kernel
+    def move(state: State, n: qd.i32):
+        for i in range(n):
+            state.a0[i] = qd.sin(state.a1[i])
+
+    @qd.kernel
+    def moved(state: State, n: qd.i32) -> qd.i32:
+        for i in range(n):
+            state.a0[i] = qd.sin(state.a1[i])
+        return n
+    state = State(*[qd.ndarray(qd.f64, shape=(1,), needs_grad=k < 2) for k in range(MEMBERS)])
+    calls = {f"@kernel with {MEMBERS} members": lambda: move(state, 1), "  by keywords": lambda: move(state=state, n=1),
+             "  with a result": lambda: moved(state, 1), "  its gradient": lambda: move.grad(state, 1),
+             "  from the initial state": lambda: move.grad(state, 1, initial_state=True)}
+    device = qd.lang.runtime.device()
+    for name, call in calls.items():
+        call()
+        yield name, best(rounds, from_python(call, (), device, count))
 
 
 def graph_rows(add, arguments, rounds, launches=32):

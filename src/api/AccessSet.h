@@ -6,9 +6,9 @@
 namespace costate::detail {
 
 struct ArrayUse {
-  runtime::ArrayStorage *array; ///< null: none after all
-  bool read = false;            ///< its values are looked at
-  bool written = false;         ///< they change
+  runtime::ArrayStorage *array = nullptr; ///< null: none after all
+  bool read = false;                      ///< its values are looked at
+  bool written = false;                   ///< they change
 };
 
 /// The arrays that somebody uses, and how. Who that is, and what of an array

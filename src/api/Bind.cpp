@@ -149,9 +149,9 @@ static bool holdsComponents(const AnyArray &array,
   return array.size(form.layout == SoA ? 0 : declared.rank - 1) == form.count;
 }
 
-static BoundArgument bindArray(const KernelImpl &kernel, size_t index,
-                               const ArgumentValue &value) {
-  const syntax::Argument &declared = kernel.program->arguments()[index];
+static void bindArray(const KernelImpl &kernel, size_t index,
+                      const syntax::Argument &declared,
+                      const ArgumentValue &value, BoundArgument &bound) {
   if (value.kind != Kind::Array)
     reject(kernel, index,
            "was given the number " + givenText(value) +
@@ -170,22 +170,21 @@ static BoundArgument bindArray(const KernelImpl &kernel, size_t index,
         "was given " + givenText(value) +
             "; pass an array of the declared type, or change the ArrayRef of "
             "the kernel");
-  return {value.array->storage()};
+  bound.array = value.array->storage();
 }
 
-static BoundArgument bindScalar(const KernelImpl &kernel, size_t index,
-                                const ArgumentValue &value) {
+static void bindScalar(const KernelImpl &kernel, size_t index,
+                       const syntax::Argument &declared,
+                       const ArgumentValue &value, BoundArgument &bound) {
   if (value.kind == Kind::Array)
     reject(kernel, index,
            "was given an array; pass a number, or declare the parameter as "
            "ArrayRef");
-  BoundArgument bound;
-  if (!toBits(kernel.program->arguments()[index].type, value, bound.bits))
+  if (!toBits(declared.type, value, bound.bits))
     reject(kernel, index,
            "was given " + givenText(value) +
                ", which that type does not have; convert it first, or declare "
                "another type");
-  return bound;
 }
 
 /// The one device of all arrays.
@@ -300,10 +299,11 @@ Call detail::bind(const std::shared_ptr<KernelImpl> &kernel,
   if (values.size() != declared.size())
     rejectCount(*kernel, values);
   Call call{kernel, {}, {}};
-  for (size_t i = 0; i < values.size(); ++i)
-    call.arguments.push_back(declared[i].isArray()
-                                 ? bindArray(*kernel, i, values[i])
-                                 : bindScalar(*kernel, i, values[i]));
+  call.arguments.reserve(values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    auto *bind = declared[i].isArray() ? bindArray : bindScalar;
+    bind(*kernel, i, declared[i], values[i], call.arguments.emplace_back());
+  }
   call.device = deviceOf(call);
   requireOneShape(call);
   return call;

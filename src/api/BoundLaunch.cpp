@@ -5,6 +5,8 @@
 #include "api/Sections.h"
 #include "runtime/Text.h"
 
+#include <algorithm>
+
 using namespace costate;
 using namespace costate::api;
 using namespace costate::detail;
@@ -13,21 +15,22 @@ using runtime::ArrayStorage;
 using Role = runtime::Parameter::Role;
 
 /// Whether the launch and not its caller has the array.
-static bool isProvided(runtime::Parameter parameter) {
+static bool isProvided(const runtime::Parameter &parameter) {
   return parameter.role == Role::Version || parameter.role == Role::Scratch ||
          parameter.role == Role::Owners;
 }
 
 /// Whether memory of `parameter` changes when the kernel or its derivative
 /// runs.
-static bool isWritten(const Access &access, runtime::Parameter parameter) {
+static bool isWritten(const Access &access,
+                      const runtime::Parameter &parameter) {
   return access.written || (parameter.role == Role::Adjoint && access.read);
 }
 
 BoundLaunch::BoundLaunch(const Call &call, Chain chain, Compiled &compiled)
     : call(call), chain(chain), compiled(compiled), code(*compiled.code) {
   uses.reserve(code.parameters.size());
-  for (runtime::Parameter parameter : code.parameters) {
+  for (const runtime::Parameter &parameter : code.parameters) {
     hasAdjoints |= parameter.role == Role::Adjoint;
     ArrayStorage *array =
         isProvided(parameter) ? nullptr : arrayOf(call, parameter);
@@ -35,10 +38,13 @@ BoundLaunch::BoundLaunch(const Call &call, Chain chain, Compiled &compiled)
     // A gradient leaves memory of the primal as it is, and a check all memory.
     bool isKept = (isGradient() && parameter.role == Role::Primal) ||
                   chain.mode == Mode::Check;
-    uses.push_back({array,
-                    array && parameter.isArgument() &&
-                        (isGradient() ? access.needed : access.read),
-                    array && !isKept && isWritten(access, parameter)});
+    ArrayUse &use = uses.emplace_back();
+    if (!array)
+      continue;
+    use.array = array;
+    use.read =
+        parameter.isArgument() && (isGradient() ? access.needed : access.read);
+    use.written = !isKept && isWritten(access, parameter);
   }
 }
 
@@ -54,7 +60,7 @@ std::vector<std::shared_ptr<ArrayStorage>> BoundLaunch::derivatives() const {
 
 /// Whether a gradient has no part in an argument: it writes none, and reads
 /// what it needs.
-bool BoundLaunch::isLeftOut(runtime::Parameter parameter) const {
+bool BoundLaunch::isLeftOut(const runtime::Parameter &parameter) const {
   return hasAdjoints && parameter.isArgument() &&
          !code.accesses[parameter.argument].needed;
 }
@@ -74,7 +80,27 @@ bool BoundLaunch::mayShare(size_t one, size_t other) const {
            isWritten(code.accesses[b.argument], b));
 }
 
+/// Whether no two arrays have memory in common, as is seen where they are in
+/// order.
+static bool areApart(const AccessSet::Uses &uses) {
+  using Part = std::pair<const std::byte *, const std::byte *>;
+  boost::container::small_vector<Part, 16> parts;
+  parts.reserve(uses.size());
+  for (const ArrayUse &use : uses)
+    if (use.array && use.array->buffer.bytes) {
+      const std::byte *begin = use.array->buffer.address;
+      parts.push_back({begin, begin + use.array->buffer.bytes});
+    }
+  if (!std::ranges::is_sorted(parts))
+    std::ranges::sort(parts);
+  return std::ranges::adjacent_find(parts, [](Part one, Part next) {
+           return next.first < one.second;
+         }) == parts.end();
+}
+
 void BoundLaunch::requireApart() const {
+  if (areApart(uses))
+    return;
   for (size_t i = 0; i < uses.size(); ++i)
     for (size_t j = i + 1; uses[i].array && j < uses.size(); ++j)
       if (uses[j].array && !mayShare(i, j))
@@ -91,7 +117,7 @@ void BoundLaunch::requireApart() const {
 
 BoundLaunch::Workspace BoundLaunch::makeWorkspace() const {
   Workspace workspace;
-  for (runtime::Parameter parameter : code.parameters) {
+  for (const runtime::Parameter &parameter : code.parameters) {
     if (!isProvided(parameter) || parameter.role == Role::Version)
       continue;
     if (!workspace.memory)
@@ -116,7 +142,7 @@ std::vector<uint64_t> BoundLaunch::slots(const VersionArrays &versions,
   slots.reserve(3 * uses.size());
   auto own = workspace.buffers.begin();
   for (size_t i = 0; i < uses.size(); ++i) {
-    runtime::Parameter parameter = code.parameters[i];
+    const runtime::Parameter &parameter = code.parameters[i];
     const ArrayStorage *array = uses[i].array;
     if (!array && !isProvided(parameter)) {
       slots.push_back(call.arguments[parameter.argument].bits);

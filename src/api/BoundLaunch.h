@@ -51,7 +51,7 @@ private:
   size_t tapeBudget() const;
   /// Those, in the order in which they are tried.
   std::vector<compiler::Derivation> waysToSaveLess() const;
-  bool isLeftOut(runtime::Parameter parameter) const;
+  bool isLeftOut(const runtime::Parameter &parameter) const;
   bool mayShare(size_t one, size_t other) const;
   std::vector<uint64_t> countedFrom(std::span<const uint64_t> slots,
                                     const VersionArrays &versions) const;

@@ -9,7 +9,7 @@ using runtime::KernelCode;
 using Role = runtime::Parameter::Role;
 
 runtime::ArrayStorage *detail::arrayOf(const Call &call,
-                                       runtime::Parameter parameter) {
+                                       const runtime::Parameter &parameter) {
   runtime::ArrayStorage *array = call.arguments[parameter.argument].array.get();
   if (parameter.role == Role::Adjoint)
     array = array->grad.get();
@@ -55,7 +55,7 @@ size_t VersionArrays::bytesOf(const Call &call, const KernelCode &code) {
   return sum;
 }
 
-runtime::Buffer VersionArrays::find(runtime::Parameter parameter) const {
+runtime::Buffer VersionArrays::find(const runtime::Parameter &parameter) const {
   for (const Version &version : arrays)
     if (version.parameter == parameter)
       return version.buffer;

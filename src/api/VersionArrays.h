@@ -27,7 +27,7 @@ public:
                       const std::shared_ptr<runtime::CopyMemory> &memory);
 
   /// Without address if there is none.
-  runtime::Buffer find(runtime::Parameter parameter) const;
+  runtime::Buffer find(const runtime::Parameter &parameter) const;
   size_t bytes() const; ///< of copies of versions
 
   struct Version {
@@ -44,6 +44,7 @@ private:
 
 /// The array that `parameter` stands for, or whose versions or scratch memory
 /// it stands for; null for a scalar.
-runtime::ArrayStorage *arrayOf(const Call &call, runtime::Parameter parameter);
+runtime::ArrayStorage *arrayOf(const Call &call,
+                               const runtime::Parameter &parameter);
 
 } // namespace costate::detail

@@ -31,7 +31,7 @@ MOST = 256
 class Entry:
     """What a launch with these objects passes on."""
 
-    __slots__ = ("found", "compiled", "launch", "template", "scalars", "tensors", "references", "destroyed")
+    __slots__ = ("found", "compiled", "launch", "template", "scalars", "tensors", "references", "destroyed", "own")
 
     def __init__(self, found: Specialisation, compiled: _core.Kernel, template: list[Any], scalars: list[tuple[int, list[int]]],
                  tensors: tuple[Any, ...], references: list[Any]) -> None:
@@ -40,6 +40,11 @@ class Entry:
         self.references = references
         self.launch = compiled.launch
         self.destroyed = snode.destroyed()
+        self.own = found.own
+
+    def result(self) -> Any:
+        """What the kernel has returned."""
+        return self.found.returns.read(self.own.arrays) if self.found.returns else None
 
     def recorded(self, *passed: Any) -> None:
         try:
@@ -51,6 +56,10 @@ class Entry:
     def gradient(self, *passed: Any) -> None:
         with in_python(self.found.names):
             self.compiled.grad(*passed)
+
+    def gradient_from_start(self, *passed: Any) -> None:
+        with in_python(self.found.names):
+            self.compiled.grad(*passed, initial_state=True)
 
 
 class Table:
@@ -149,33 +158,34 @@ def table_of(kernel: Kernel) -> Table:
     return table
 
 
-def launch(kernel: Kernel, args: tuple[Any, ...], is_gradient: bool = False, tape: Any = None) -> bool:
-    """Launches with a known entry, which `tape` has recorded before if there is one; False if there is none."""
+def launch(kernel: Kernel, args: tuple[Any, ...], gradient: str = "", tape: Any = None) -> Entry | None:
+    """Launches with a known entry, which `tape` has recorded before if there is one; None if there is none. `gradient`: the
+    method of the entry that runs it, if it is wanted."""
     table = kernel.tables.get(get_ident())
     if table is None or len(args) != table.count or table.generation != runtime.generation:
-        return False
+        return None
     entry = table.entries.get(table.key(args))
     if entry is None or entry.destroyed != snode._destroyed or not entry.found.seen.holds():
-        return False
+        return None
     passed = entry.template
     if entry.scalars:
         passed = table.with_numbers(entry, args)
         if passed is None:
-            return False
+            return None
     for position, known in entry.tensors:
         tensor = args[position]
         if tensor._costate is not known or not known.ready(tensor):
-            return False
+            return None
     if storage._dirty:
         storage.flush()
     function = entry.launch
     if tape is not None:
-        if not tape.insert_again(kernel, args, entry):
-            return False
+        if entry.found.returns or not tape.insert_again(kernel, args, entry):
+            return None
         function = entry.recorded
-    elif is_gradient:
+    elif gradient:
         entry.found.check_gradient()
-        function = entry.gradient
+        function = getattr(entry, gradient)
     if entry.found.blocks:
         with entry.found.enough_blocks():
             _with_tensors(function, passed, entry.tensors, args)
@@ -183,7 +193,7 @@ def launch(kernel: Kernel, args: tuple[Any, ...], is_gradient: bool = False, tap
         _with_tensors(function, passed, entry.tensors, args)
     else:
         function(*passed)
-    return True
+    return entry
 
 
 def _with_tensors(function: Callable[..., Any], passed: list[Any], tensors: tuple[Any, ...], args: tuple[Any, ...]) -> None:

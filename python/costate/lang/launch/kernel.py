@@ -241,19 +241,20 @@ class Kernel(OfTheHost):
             return None
         return (*args, *map(options.__getitem__, names))
 
-    def _launched_again(self, args: tuple[Any, ...], options: dict[str, Any], is_gradient: bool = False) -> bool:
-        """Launches as before, if nothing but numbers has changed and nobody wants to know."""
+    def _launched_again(self, args: tuple[Any, ...], options: dict[str, Any], gradient: str = "") -> fast.Entry | None:
+        """Launches as before, if nothing but numbers has changed and nobody wants to know: what was known, or None."""
         tape = None
         if ad_state.state.loud:
             tape = ad_state.only_tape()
-            if tape is None or is_gradient:
-                return False
+            if tape is None or gradient:
+                return None
         passed = self._by_position(args, options) if options else args
-        return passed is not None and fast.launch(self, passed, is_gradient, tape)
+        return None if passed is None else fast.launch(self, passed, gradient, tape)
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        if self._launched_again(args, options):
-            return None
+        again = self._launched_again(args, options)
+        if again is not None:
+            return again.result()
         if "qd_stream" in options:
             with streams.queued(options.pop("qd_stream")):
                 return self(*args, **options)
@@ -268,7 +269,7 @@ class Kernel(OfTheHost):
         """Launches without recording."""
         found, values = self.specialise(args, numbers)
         result = found.launch(values, mode, initial_state)
-        if mode == "primal":
+        if mode != "jvp":
             fast.table_of(self).add(self, args[self.instance is not None:], found, values)
         return result
 
@@ -327,7 +328,7 @@ class Kernel(OfTheHost):
         if getattr(self, "no_gradient", False):
             return None
         ad_state.check_gradient_allowed(self)
-        if not initial_state and not scalars and self._launched_again(args, options, True):
+        if not scalars and self._launched_again(args, options, "gradient_from_start" if initial_state else "gradient"):
             return None
         if "qd_stream" in options:
             with streams.queued(options.pop("qd_stream")):

@@ -205,8 +205,8 @@ class Specialisation:
 
     @property
     def plain(self) -> bool:
-        """Whether a launch is nothing but that."""
-        return not (self.needs_random or self.checks or self.debug or self.returns or self.cap)
+        """Whether a launch is nothing but that, and what the kernel returns."""
+        return not (self.needs_random or self.checks or self.debug or self.cap)
 
     def arguments(self, items: list[Any], own: Own | None = None) -> list[Any]:
         """Those of a launch, from what the parameters are given and what a thread has."""

@@ -59,7 +59,7 @@ class Values:
         return value
 
     def read(self, arrays: dict[Hidden, _core.Array]) -> Any:
-        numbers = [x.item() for x in arrays[self.hidden].to_numpy()]
+        numbers = arrays[self.hidden].to_numpy().tolist()
         recorder = surroundings.numbers() if self.dtype.is_float else None
         if recorder is not None:
             numbers = recorder.read(arrays[self.hidden], (), numbers, f"what kernel `{self.name}` has returned")
