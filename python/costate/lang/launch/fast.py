@@ -164,7 +164,7 @@ def launch(kernel: Kernel, args: tuple[Any, ...], gradient: str = "", tape: Any 
     table = kernel.tables.get(get_ident())
     if table is None or len(args) != table.count or table.generation != runtime.generation:
         return None
-    entry = table.entries.get(table.key(args))
+    entry: Entry | None = table.entries.get(table.key(args))
     if entry is None or entry.destroyed != snode._destroyed or not entry.found.seen.holds():
         return None
     passed = entry.template
