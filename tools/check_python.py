@@ -21,7 +21,7 @@ LAYERS = [
     ["lang.trace"],
     ["lang.launch"],
     ["ad"],
-    ["interop.autograd", "interop.operators", "interop.torch"],
+    ["interop.autograd", "interop.jax", "interop.launches", "interop.operators", "interop.plan", "interop.torch", "jax"],
     ["algorithms", "graph", "math", "profiler", "tools", "types"],
     ["lang.compat"],
     ["lang", "", "quadrants"],

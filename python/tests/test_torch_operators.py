@@ -250,28 +250,93 @@ def test_methods():
         func.grad(f)(x)
 
 
-@pytest.mark.skipif(DEVICE != "cuda", reason="graphs of CUDA")
-def test_graphs_of_cuda_capture_launches():
-    f = qd.torch_function(cubed, outputs={1: 0})
-    x = doubles(0.5, -1, 2, grad=True)
+ANY = qd.types.ndarray()
 
-    def step():
-        (slope,) = torch.autograd.grad(f(2 * x).sum(), x)
-        return slope
-    side = torch.cuda.Stream()
-    with torch.cuda.stream(side):
-        for _ in range(3):
-            step()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        slope = step()
-    for values in ([1.0, 2, 3], [0.0, -1, 5]):
-        with torch.no_grad():
-            x.copy_(doubles(*values))
-        graph.replay()
-        assert torch.allclose(slope, 24 * x.detach() ** 2)
-    with torch.no_grad():
-        reduced = torch.compile(f, fullgraph=True, mode="reduce-overhead")
-        for _ in range(4):
-            assert torch.allclose(reduced(x), x ** 3)
+
+@qd.kernel
+def pulled(x: ANY, f: ANY):
+    for i in x:
+        f[i] = -qd.sin(x[i]) * x[i]
+
+
+@qd.kernel
+def kicked(v: ANY, f: ANY, h: qd.f64):
+    for i in v:
+        v[i] = v[i] + h * f[i] * v[i]
+
+
+@qd.kernel
+def drifted(x: ANY, v: ANY):
+    for i in x:
+        s = x[i]
+        k = 0
+        while k < 3:
+            s = s * qd.cos(v[i])
+            k += 1
+        x[i] = s
+
+
+def moved(x, v, f):
+    for _ in range(2):
+        pulled(x, f)
+        kicked(v, f, 0.1)
+        drifted(x, v)
+
+
+def moved_by_torch(x, v):
+    for _ in range(2):
+        f = -torch.sin(x) * x
+        v = v + 0.1 * f * v
+        x = x * torch.cos(v) ** 3
+    return x, v, f
+
+
+@pytest.mark.parametrize("options", [{}, {"steps": 1, "snapshots": 2}], ids=["all", "snapshots"])
+def test_functions_of_several_launches(options):
+    f = qd.torch_function(moved, outputs={2: 0}, updates=[0, 1], **options)
+    x, v = doubles(0.5, -1, 2, grad=True), doubles(0.2, 0.3, 1, grad=True)
+    alike(f, moved_by_torch, x, v)
+    assert torch.autograd.gradcheck(f, (x, v), check_forward_ad=True)
+    assert x.tolist() == [0.5, -1, 2]
+    if not options:
+        assert torch.autograd.gradgradcheck(f, (x, v))
+        assert set(torch.library.opcheck(f.operator, (x, v)).values()) == {"SUCCESS"}
+        ours, theirs = [lambda x, v, g=g: sum((a * a).sum() for a in g(x, v)) for g in (f, moved_by_torch)]
+        for row, wanted in zip(*[func.hessian(g, argnums=(0, 1))(x.detach(), v.detach()) for g in (ours, theirs)]):
+            assert all(torch.allclose(a, b) for a, b in zip(row, wanted))
+
+
+def test_what_functions_of_several_launches_cannot_do():
+    scratch = qd.field(qd.f64, shape=3)
+    scale = qd.field(qd.f64, shape=())
+
+    @qd.kernel
+    def stored(x: ANY):
+        for i in x:
+            scratch[i] = x[i]
+
+    @qd.kernel
+    def scaled(x: ANY):
+        for i in x:
+            x[i] = x[i] * scale[None]
+
+    @qd.kernel
+    def counted(x: ANY) -> qd.f64:
+        return x[0]
+
+    @qd.kernel
+    def drawn(x: ANY):
+        for i in x:
+            x[i] = x[i] * qd.random(qd.f64)
+    x = doubles(0.5, -1, 2, grad=True)
+    for kernel, text in ((stored, "no argument of the function"), (counted, "returns a value"), (drawn, "random numbers")):
+        with pytest.raises(_core.NotDifferentiable, match=text):
+            qd.torch_function(lambda x, kernel=kernel: kernel(x), updates=[0])(x)
+    scale[None] = 2
+    f = qd.torch_function(lambda x: scaled(x), updates=[0])
+    y = f(x)
+    scale[None] = 3
+    with pytest.raises(_core.CannotReplay, match="changed since the first call"):
+        y.sum().backward()
+    with qd.ad.Tape(), pytest.raises(_core.BadArgument, match="inside of a `Tape`"):
+        f(x)

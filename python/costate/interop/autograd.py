@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import os
-from typing import Any, Callable, Mapping, Sequence, Union
+from typing import Any, Callable, Mapping, Sequence
 
 import torch
 from torch.autograd.function import once_differentiable
@@ -17,63 +16,11 @@ from costate.lang.launch.arguments import ArrayParameter, ScalarParameter, Templ
 from . import memory_kind
 from .copies import on_host, read
 from .operators import TENSOR, Kind, Operators, is_traced, name_of
+from .plan import Constants, Output, Plan
 from .tensors import DTYPES, TORCH_DTYPES, adopt, check, reject, use_current_stream
 
-#: How an output is made: like the argument of that number; of that shape; or what
-#: a function of the other arguments returns, a shape or a tensor to start with.
-Output = Union[int, Sequence[int], Callable[..., Any]]
-
-
-class _Plan:
-    """What the calls of one function have in common."""
-
-    def __init__(self, kernel: Any, outputs: Mapping[int, Output],
-                 updates: Sequence[int], steps: int | None = None, **options: Any) -> None:
-        self.kernel = kernel
-        self.steps, self.options = steps, options  # of a recording of several launches
-        self.is_core = isinstance(kernel, _core.Kernel)
-        self.name = kernel.name if self.is_core else kernel.__name__
-        self.instance = () if self.is_core or kernel.instance is None else (kernel.instance,)
-        self.types = kernel.arguments if self.is_core else kernel.parameters[len(self.instance):]
-        self.outputs = dict(outputs)
-        self.updates = tuple(updates)
-        if steps is None and options or steps is not None and steps < 1:
-            raise errors.BadArgument(f"the function of kernel `{self.name}` launches it {steps} times; give `steps`, "
-                                     "from 1 on, with `snapshots` or `budget`")
-        self.results = sorted([*self.outputs, *self.updates])
-        self.inputs = [i for i in range(len(self.types)) if i not in self.outputs]
-        self.names, self.defaults = self._parameters()
-        self.replays = steps is not None  # the gradient needs what arrays held before the launch
-        self._check()
-
-    def _check(self) -> None:
-        for position in self.results:
-            if not 0 <= position < len(self.types) or not self.is_array(position):
-                raise errors.BadArgument(
-                    f"kernel `{self.name}` has no array argument {position} (counted "
-                    "from 0) that could be an output")
-        if len(set(self.results)) != len(self.results):
-            raise errors.BadArgument("an argument is an output or an update, not both")
-        if not self.results:
-            raise errors.BadArgument(
-                f"the function of kernel `{self.name}` has no output; name the "
-                "arguments that the kernel writes in `outputs` or `updates`")
-
-    def _parameters(self) -> tuple[list[str], dict[str, Any]]:
-        """The names of the inputs, and what is passed where nothing is given."""
-        if self.is_core:
-            return [f"argument {i}" for i in self.inputs], {}
-        parameters = list(self.kernel.signature.parameters.values())[len(self.instance):]
-        used = [parameters[i] for i in self.inputs]
-        return [p.name for p in used], {p.name: p.default for p in used if p.default is not inspect.Parameter.empty}
-
-    def is_scalar(self, position: int) -> bool:
-        kind = self.types[position]
-        return kind.rank < 0 if self.is_core else isinstance(kind, ScalarParameter)
-
-    def is_number(self, position: int) -> bool:
-        """Whether it is a scalar or vector."""
-        return self.is_scalar(position) or not self.is_core and isinstance(self.types[position], VectorParameter)
+class _Plan(Plan):
+    """The same with tensors."""
 
     def kind_of(self, position: int) -> Kind:
         """What an input is for operators."""
@@ -87,13 +34,6 @@ class _Plan:
         dtype = kind.dtype if shape is None else kind.kind.dtype or dtypes.defaults.fp
         return Kind("float" if dtype.is_float else "bool" if dtype.is_bool else "int", shape)
 
-    def is_array(self, position: int) -> bool:
-        kind = self.types[position]
-        return kind.rank >= 0 if self.is_core else isinstance(kind, ArrayParameter) and not kind.kind.members
-
-    def takes_tensor(self, position: int) -> bool:
-        return self.is_array(position) or not self.is_core and isinstance(self.types[position], TemplateParameter)
-
     def device_of(self, arguments: Sequence[Any]) -> Any:
         """That of the first tensor that is an array."""
         return next((a.device for i, a in zip(self.inputs, arguments) if isinstance(a, torch.Tensor) and self.takes_tensor(i)),
@@ -105,60 +45,14 @@ class _Plan:
         dtype = kind.dtype if self.is_scalar(position) else kind.kind.dtype or dtypes.defaults.fp
         shape = () if self.is_scalar(position) else kind.kind.shape
         if not dtype.is_float or tensor.numel() != math.prod(shape):
-            reject(tensor, f"is argument {position} (counted from 0) of kernel `{self.name}`, which is {dtype} of shape {shape}")
+            reject(tensor, f"is argument {position} (counted from 0) of {self.title}, which is {dtype} of shape {shape}")
         return tensor.to(device, TORCH_DTYPES[dtype.core]).reshape(shape).contiguous()
-
-    def needs_grad(self, position: int) -> bool:
-        """Whether the kernel takes no array without a gradient."""
-        return not self.is_core and self.is_array(position) and bool(self.types[position].kind.needs_grad)
 
     def dtype_of(self, position: int, like: torch.Tensor) -> torch.dtype:
         if self.is_core:
             return TORCH_DTYPES[self.types[position].dtype]
         dtype = self.types[position].kind.dtype
         return like.dtype if dtype is None else TORCH_DTYPES[dtype.core]
-
-    def components(self, position: int) -> tuple[int, ...]:
-        """The extents of an element, the last ones of the tensor."""
-        return () if self.is_core or not self.is_array(position) else self.types[position].kind.element_shape or ()
-
-    def components_like(self, position: int, like: torch.Tensor) -> tuple[int, ...]:
-        """The same, where the kernel takes elements of any extents: those of another tensor."""
-        count = 0 if self.is_core else self.types[position].kind.element_dim or 0
-        return self.components(position) or tuple(like.shape[like.ndim - count:])
-
-    def whole_shape(self, position: int, shape: Sequence[int]) -> tuple[int, ...]:
-        """That of the tensor, of a shape that may count elements."""
-        shape, components = tuple(shape), self.components(position)
-        ndim = None if self.is_core else self.types[position].kind.ndim
-        ends = bool(components) and shape[-len(components):] == components
-        if not components or (ends and (ndim is None or len(shape) == ndim + len(components))):
-            return shape
-        if ndim is None or len(shape) == ndim:
-            return shape + components
-        raise errors.BadArgument(
-            f"argument {position} (counted from 0) of kernel `{self.name}` has {ndim} dimensions of elements of shape "
-            f"{components}; `outputs` gives it the shape {shape}: give {shape[:ndim]} or {shape[:ndim] + components}")
-
-    def indices_of(self, position: int, tensor: torch.Tensor) -> tuple[int, ...]:
-        """The shape of a tensor without that of an element."""
-        components = len(self.components(position))
-        if not self.is_core and self.is_array(position):
-            components = components or self.types[position].kind.element_dim or 0
-        return tuple(tensor.shape[:tensor.ndim - components])
-
-    def arguments(self, given: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
-        """The inputs in order."""
-        if not named and len(given) == len(self.inputs):
-            return tuple(given)
-        values = dict(zip(self.names, given))
-        wrong = [name for name in named if name not in self.names or name in values]
-        values.update(named)
-        absent = [name for name in self.names if name not in values and name not in self.defaults]
-        if len(given) > len(self.inputs) or wrong or absent:
-            what = f"`{(wrong or absent)[0]}` is {'given twice or unknown' if wrong else 'missing'}" if wrong or absent else "too many"
-            raise TypeError(f"{self.name}() takes {len(self.inputs)} arguments ({len(given) + len(named)} given): {what}")
-        return tuple(values[name] if name in values else self.defaults[name] for name in self.names)
 
     def output(self, position: int, arguments: Sequence[Any]) -> torch.Tensor:
         how = self.outputs[position]
@@ -168,7 +62,7 @@ class _Plan:
             return how.detach().clone(memory_format=torch.contiguous_format)
         like = next((a for a in arguments if isinstance(a, torch.Tensor)), None)
         if like is None:
-            raise errors.BadArgument(f"kernel `{self.name}` is given no tensor, which would say "
+            raise errors.BadArgument(f"{self.title} is given no tensor, which would say "
                                     "where its outputs are to be; let `outputs` make tensors")
         if isinstance(how, int):
             like = arguments[self.inputs.index(how)]
@@ -176,11 +70,6 @@ class _Plan:
         else:
             shape = self.whole_shape(position, how)
         return torch.zeros(shape, dtype=self.dtype_of(position, like), device=like.device)
-
-    def place(self, inputs: Sequence[Any], outputs: Mapping[int, torch.Tensor]) -> list[Any]:
-        """All arguments, in the order of the kernel."""
-        values = dict(zip(self.inputs, inputs))
-        return [outputs[i] if i in outputs else values[i] for i in range(len(self.types))]
 
     def starts(self, inputs: Sequence[Any]) -> dict[int, torch.Tensor]:
         """What the results hold before the launch."""
@@ -250,11 +139,7 @@ class _Launch:
 
     def _resolve(self, like: _Launch | None) -> None:
         """What the kernel is given: also fields, and the key of random numbers."""
-        if self.plan.is_core:
-            self.core, self.arguments, self.own, self.after = self.plan.kernel, self.values, None, []
-        else:
-            self.core, self.arguments, self.own, self.after = self.plan.kernel.prepared(
-                (*self.plan.instance, *self.values), None if like is None else like.own)
+        self.core, self.arguments, self.own, self.after = self.plan.prepared(self.values, like and like.own)
         self.fields = [a for a in self.arguments if isinstance(a, _core.Array)
                        and not any(a is value for value in self.values)]
 
@@ -275,7 +160,7 @@ class _Launch:
     def _require_result(self, position: int) -> None:
         if position not in self.plan.results:
             raise errors.BadArgument(
-                f"kernel `{self.plan.name}` writes argument {position} (counted from 0), which "
+                f"{self.plan.title} writes argument {position} (counted from 0), which "
                 "the function of PyTorch takes for an input; name it in `outputs`, or in "
                 "`updates` if the kernel also reads what it held before")
 
@@ -294,11 +179,11 @@ class _Launch:
         """In a gradient of this launch: fields are not arguments, so PyTorch keeps none."""
         if [field.version for field in self.fields] != self.field_versions:
             raise errors.CannotReplay(
-                f"a field that kernel `{self.plan.name}` uses was written since the function of "
+                f"a field that {self.plan.title} uses was written since the function of "
                 "PyTorch was called; pass what it holds as an argument")
         if initial_state and self.writes_fields:
             raise errors.CannotReplay(
-                f"the gradient of kernel `{self.plan.name}` needs what fields held before it "
+                f"the gradient of {self.plan.title} needs what fields held before it "
                 "wrote them; pass them as arguments, and name these in `updates`")
 
     def forget_tensors(self) -> _Launch:
@@ -338,7 +223,7 @@ class _Function(torch.autograd.Function):
         inputs = [saved.pop(0).detach() if number is None else number for number in ctx.numbers]
         if ctx.launch.writes_fields:
             raise errors.NotDifferentiable(
-                f"forward mode of kernel `{plan.name}`, which writes fields, would write them twice; pass "
+                f"forward mode of {plan.title}, which writes fields, would write them twice; pass "
                 "what it writes as arguments, and name them in `outputs` or `updates`")
         results = plan.starts(inputs)
         both = _Launch(plan, plan.place(inputs, results), dual=True, like=ctx.launch)
@@ -420,7 +305,7 @@ def _second(ctx: Any, inputs: Sequence[Any], cotangents: Sequence[torch.Tensor],
 def _curvatures(plan: _Plan, launch: _Launch, needs: Sequence[bool], inputs: Sequence[Any], results: Mapping[int, torch.Tensor],
                 directions: Sequence[torch.Tensor | None]) -> tuple[list[torch.Tensor | None], list[torch.Tensor | None]]:
     if plan.steps is not None:
-        raise errors.NotDifferentiable(f"the function of kernel `{plan.name}` launches it several times, so its gradient "
+        raise errors.NotDifferentiable(f"the function of {plan.title} launches it several times, so its gradient "
                                        "has no gradient; call a function of one launch several times")
     _set_tangents(plan, launch, directions)
     launch.core.gradient().jvp(*launch.arguments, initial_state=True)
@@ -450,7 +335,8 @@ class _Traced:
 
     def __init__(self, plan: _Plan) -> None:
         self.plan = plan
-        self.constants: dict[int, tuple[Any, list[int], Any]] = {}
+        self.constants = Constants(f"{plan.title} is part of a graph or transformation of PyTorch (`torch.compile`, `torch.export`, "
+                                   "`torch.func`), and")
 
     def like(self, inputs: Sequence[Any]) -> list[torch.Tensor]:
         starts = self.plan.starts(inputs)
@@ -461,7 +347,7 @@ class _Traced:
         launch = self._checked(_Launch(self.plan, self.plan.place(inputs, results)))
         launch.primal()
         if launch.writes_fields:
-            self._refuse("writes fields; pass what it writes as arguments, and name them in `outputs` or `updates`")
+            self.constants.refuse("writes fields; pass what it writes as arguments, and name them in `outputs` or `updates`")
         return [results[i] for i in self.plan.results]
 
     def gradient(self, inputs: Sequence[Any], cotangents: Sequence[torch.Tensor], needs: Sequence[bool]) -> list[Any]:
@@ -484,17 +370,8 @@ class _Traced:
         return _curvatures(self.plan, launch, needs, inputs, results, directions)
 
     def _checked(self, launch: _Launch) -> _Launch:
-        own, versions = launch.own, [field.version for field in launch.fields]
-        if own is not None and own.key:
-            self._refuse("draws random numbers; pass them as an argument")
-        _, before, _ = self.constants.setdefault(id(launch.core), (launch.core, versions, own and own.seen))
-        if versions != before or not all(seen.holds() for _, _, seen in self.constants.values() if seen is not None):
-            self._refuse("reads a field or a member of an object that has changed since the first call; pass it as an argument")
+        self.constants.check(launch.core, launch.own, launch.fields)
         return launch
-
-    def _refuse(self, text: str) -> None:
-        raise errors.CannotReplay(f"kernel `{self.plan.name}` is part of a graph or transformation of PyTorch (`torch.compile`, "
-                                  f"`torch.export`, `torch.func`), and {text}")
 
 
 def _of_inputs(plan: _Plan, needs: Sequence[bool], inputs: Sequence[Any], adjoints: Mapping[int, torch.Tensor]) -> list[Any]:
@@ -570,7 +447,7 @@ class _Traceable:
         self.others = [i for i in plan.inputs if not plan.takes_tensor(i) and not plan.is_number(i)]
         if self.others:
             return
-        name, work, title = name or name_of(plan.name), _Traced(plan), f"kernel `{plan.name}`"
+        name, work, title = name or name_of(plan.name), _Traced(plan), f"{plan.title}"
         self.kinds = [plan.kind_of(i) for i in plan.inputs]
         self.wide_kinds = [Kind() if kind.type == "float" else kind for kind in self.kinds]
         count = len(plan.results)
@@ -583,7 +460,7 @@ class _Traceable:
     def __call__(self, arguments: Sequence[Any]) -> Any:
         plan = self.plan
         if self.others:
-            raise errors.BadArgument(f"argument {self.others[0]} (counted from 0) of kernel `{plan.name}` is neither a tensor nor a number, "
+            raise errors.BadArgument(f"argument {self.others[0]} (counted from 0) of {plan.title} is neither a tensor nor a number, "
                                      "so its function cannot be a part of a graph or transformation of PyTorch")
         inputs = list(zip(plan.inputs, arguments, self.kinds))
         wide = any(isinstance(a, torch.Tensor) and kind.type == "float" for _, a, kind in inputs)

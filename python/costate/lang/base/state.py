@@ -36,11 +36,12 @@ class _State(threading.local):
     copies: Any = ()       # there: ids of what stands for tensors elsewhere than the device
     keys = None       # of `hidden`: the keys of random numbers, by specialisation
     capture: Any = None    # what becomes a graph
+    sequence: Any = None   # a run of a function of another library, which launches several kernels
     tracing = 0       # inside of a kernel that is compiled
     loud = False      # whether one of these wants to know about launches
 
     def listen(self) -> None:
-        self.loud = bool(self._tape or self._forward or self.tracing or self.capture)
+        self.loud = bool(self._tape or self._forward or self.tracing or self.capture or self.sequence)
 
 
 state = _State()
@@ -56,7 +57,7 @@ def _forget() -> None:
 
 def quiet() -> bool:
     """Whether nothing wants to know about launches."""
-    return not state.loud or state.tape is None and state.forward is None and not state.tracing
+    return not state.loud or state.tape is None and state.forward is None and not state.tracing and state.sequence is None
 
 
 def only_tape() -> Any:
@@ -112,6 +113,8 @@ def launched(kernel: Any, args: tuple[Any, ...]) -> Any:
     if state.tracing:
         raise QuadrantsSyntaxError("Kernels cannot call other kernels, and not by way of a function of Python either; "
                                    f"make `{kernel.__name__}` a `@ti.func`")
+    if state.sequence is not None:
+        return state.sequence.launch(kernel, args)
     if state.forward is not None:
         state.forward.insert(kernel, args)
         return kernel.run(args, "jvp", numbers=state.forward.numbers)
