@@ -115,3 +115,56 @@ def test_results_in_a_tape_keep_their_derivatives(state):
             loss[None] = total(state, 2.0) + total(state, 3.0)
         np.testing.assert_array_equal(state.x.grad.to_numpy(), [5, 5, 5])
     assert total(state, 2.0) == 12
+
+
+@dataclasses.dataclass(frozen=True)
+class Mixed:
+    state: State
+    scale: ti.f64
+    other: ti.types.ndarray()
+
+
+@ti.kernel
+def mixed(m: Mixed, more: ti.types.ndarray()) -> ti.f64:
+    result = 0.0
+    for i in range(3):
+        result += m.state.x[i] * m.scale + m.other[i] + more[i]
+    return result
+
+
+def test_members_are_bound_once_and_share_what_is_compiled(state, monkeypatch):
+    from costate.lang.launch.arguments import ArrayParameter
+    names, before = [], ArrayParameter.bind
+
+    def bind(self, *args):
+        names.append(self.name)
+        before(self, *args)
+    monkeypatch.setattr(ArrayParameter, "bind", bind)
+    for k in range(3):
+        assert mixed(Mixed(state, 2.0, state.y), np.full(3, float(k))) == 12 + 3 * k
+    assert names.count("m.state.x") == 1 and names.count("m.other") == 3
+    other = State(ti.ndarray(ti.f64, (3,), needs_grad=True), state.y)
+    assert mixed(Mixed(other, 2.0, state.y), np.zeros(3)) == 0
+    assert len(mixed.cache) == 1
+
+
+def test_members_of_numpy_are_read_at_each_launch(state):
+    given = np.zeros(3)
+    members = Mixed(State(given, state.y), 1.0, state.y)
+    assert mixed(members, state.y) == 0
+    given[:] = 1
+    assert mixed(members, state.y) == 3
+
+
+def test_members_of_other_types_are_compiled_again(state):
+    narrow = State(ti.ndarray(ti.f32, (3,)), ti.ndarray(ti.f32, (3,)))
+    for one in (state, narrow, state, narrow):
+        mixed(Mixed(one, 1.0, one.y), np.zeros(3))
+    assert len(mixed.cache) == 2
+
+
+def test_members_end_with_init(state):
+    mixed(Mixed(state, 1.0, state.y), np.zeros(3))
+    ti.init(arch=ti.cpu, default_fp=ti.f64)
+    with pytest.raises(ti.QuadrantsRuntimeError, match="made before the last `init`"):
+        mixed(Mixed(state, 1.0, state.y), np.zeros(3))

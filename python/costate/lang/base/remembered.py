@@ -21,7 +21,7 @@ class Remembered(dict[Any, Any]):
         super().__init__()
         self._strong: list[Any] = []    # the keys of values that keep objects alive
 
-    def add(self, key: tuple[Any, ...], value: Any) -> None:
+    def add(self, key: Any, value: Any) -> None:
         """Keeps a value that has `references`."""
         self[key] = value
         if key not in self._strong and not all(isinstance(one, weakref.ref) for one in value.references):
@@ -29,7 +29,7 @@ class Remembered(dict[Any, Any]):
             if len(self._strong) > MOST_KEPT:
                 self.pop(self._strong.pop(0), None)
 
-    def forgetting(self, key: tuple[Any, ...], objects: list[Any]) -> list[Any]:
+    def forgetting(self, key: Any, objects: list[Any]) -> list[Any]:
         """What the value of a key has to hold: references to the objects, which take it out with them. Objects that
         cannot be referred to weakly stay alive with the value."""
         table = weakref.ref(self)

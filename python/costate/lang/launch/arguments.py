@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from typing import get_type_hints
@@ -18,6 +19,7 @@ from costate import _core
 from costate.errors import CannotCapture, MissingGradient, QuadrantsRuntimeTypeError, QuadrantsSyntaxError
 from costate.lang.base import dtypes, runtime, scalars
 from costate.lang.base.number import ReadArray, is_alive, refuse_array, refuse_constant
+from costate.lang.base.remembered import Remembered
 from costate.lang.base.state import records, state
 from costate.lang.data.annotations import CompoundType, NdarrayType, UnpackedType, ref, without_none
 from costate.lang.data.buffer_view import BufferView, BufferViewType
@@ -79,6 +81,10 @@ class Values:
         #: id of an item -> (it, the array of NumPy that it stands for)
         self.hosts: dict[int, tuple[_core.Array, np.ndarray[Any, Any]]] = {}
         self.outside = False  # an array may be one over memory of others
+
+    def others(self) -> tuple[object, ...]:
+        """What changes where more is bound than arrays of the library."""
+        return len(self.after), len(self.kept), len(self.tensors), len(self.hosts), self.outside, self.has_cells
 
 
 def numbers_of(values: Values) -> list[int]:
@@ -353,6 +359,20 @@ class AnyParameter(TemplateParameter):
     """A `Tensor`: a field or an ndarray."""
 
 
+class Members:
+    """What a frozen dataclass of ndarrays binds to, as long as it lives."""
+
+    __slots__ = ("items", "key", "generation", "references")
+    _numbers: dict[tuple[object, ...], int] = {}    # of keys, which are long
+    _count = itertools.count()
+
+    def __init__(self, items: list[Any], key: list[object]) -> None:
+        self.items = items
+        self.key = (Members, Members._numbers.setdefault(tuple(key), next(Members._count)))
+        self.generation = runtime.generation
+        self.references: list[Any] = []
+
+
 class DataclassParameter:
     """A frozen dataclass of arrays, numbers and other dataclasses."""
 
@@ -364,6 +384,10 @@ class DataclassParameter:
             hints = {f.name: f.type for f in dataclasses.fields(cls)}
         self.members = {f.name: self._member(f.name, hints.get(f.name, f.type))
                         for f in dataclasses.fields(cls)}
+        #: Whether an instance stays what it is.
+        self.frozen: bool = cls.__dataclass_params__.frozen and all(
+            p.frozen for p in self.members.values() if isinstance(p, DataclassParameter))
+        self.known = Remembered()
 
     def _member(self, name: str, annotation: Any) -> Parameter:
         if isinstance(annotation, type) and issubclass(annotation, Storage) or _is_tensor(annotation):
@@ -374,8 +398,21 @@ class DataclassParameter:
         if not isinstance(value, self.cls):
             raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` is a {type(value).__name__}, "
                                             f"not a {self.cls.__name__}")
+        known = self.known.get(id(value))
+        if known is not None and known.generation == runtime.generation:
+            values.items += known.items
+            values.key.append(known.key)
+            return
+        items, parts, others = len(values.items), len(values.key), values.others()
         for name, parameter in self.members.items():
             parameter.bind(getattr(value, name), values)
+        if self.frozen and values.others() == others and all(isinstance(one, _core.Array) for one in values.items[items:]):
+            self._know(value, Members(values.items[items:], values.key[parts:]), values, parts)
+
+    def _know(self, value: object, members: Members, values: Values, parts: int) -> None:
+        values.key[parts:] = [members.key]
+        members.references = self.known.forgetting(id(value), [value])
+        self.known.add(id(value), members)
 
     def trace(self, builder: Builder, value: Any, path: Path) -> Bound:
         members = {}
@@ -385,12 +422,6 @@ class DataclassParameter:
         methods = {k: f for cls in reversed(self.cls.__mro__) for k, f in vars(cls).items()
                    if isinstance(f, Func)}
         return Bound(Struct(members, methods))
-
-    @property
-    def frozen(self) -> bool:
-        """Whether an instance stays what it is."""
-        return self.cls.__dataclass_params__.frozen and all(
-            p.frozen for p in self.members.values() if isinstance(p, DataclassParameter))
 
 
 class ArrayParameter:

@@ -169,16 +169,17 @@ def launch(kernel: Kernel, args: tuple[Any, ...], gradient: str = "", tape: Any 
         return None
     passed = entry.template
     if entry.scalars:
-        passed = table.with_numbers(entry, args)
-        if passed is None:
+        with_numbers = table.with_numbers(entry, args)
+        if with_numbers is None:
             return None
+        passed = with_numbers
     for position, known in entry.tensors:
         tensor = args[position]
         if tensor._costate is not known or not known.ready(tensor):
             return None
     if storage._dirty:
         storage.flush()
-    function = entry.launch
+    function: Callable[..., Any] = entry.launch
     if tape is not None:
         if entry.found.returns or not tape.insert_again(kernel, args, entry):
             return None
