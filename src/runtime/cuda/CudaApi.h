@@ -92,7 +92,8 @@ inline void *const launchBuffer = reinterpret_cast<void *>(1);
 inline void *const launchBufferBytes = reinterpret_cast<void *>(2);
 inline void *const launchEnd = nullptr;
 
-constexpr unsigned nonBlockingStream = 1;
+/// The first kind is in one order with the default stream of the process.
+constexpr unsigned blockingStream = 0, nonBlockingStream = 1;
 constexpr unsigned hostForAllDevices = 1, hostForCode = 2;
 constexpr unsigned eventWithoutTime = 2;
 

@@ -258,6 +258,31 @@ TEST_F(CudaGpu, WorkGoesToTheStreamOfTheUserInOrder) {
   (*api)->releaseContext(0);
 }
 
+TEST_F(CudaGpu, WorkOfTheDefaultStreamIsInOrderWithoutACall) {
+  Result<const Api *> api = loadApi();
+  ASSERT_TRUE(api.ok());
+  std::shared_ptr<gpu::Module> module = load();
+  std::byte *memory = allocate(16);
+  uint64_t zero = 0, words[] = {reinterpret_cast<uint64_t>(memory)};
+  for (int i = 0; i < 20; ++i) {
+    check(driver->fill(memory, 16, &zero, 8));
+    check(driver->launch(*module, "spin", {1, 1}, words));
+    check(driver->copy(memory + 8, memory, 8));
+    Context context = nullptr;
+    ASSERT_EQ((*api)->retainContext(&context, 0), success);
+    ASSERT_EQ((*api)->pushContext(context), success);
+    ASSERT_EQ((*api)->fill32(reinterpret_cast<Address>(memory), 7, 1, nullptr),
+              success);
+    Context popped = nullptr;
+    (*api)->popContext(&popped);
+    (*api)->releaseContext(0);
+    uint64_t add[] = {reinterpret_cast<uint64_t>(memory), 1, 10};
+    check(driver->launch(*module, "add", {1, 32}, add));
+    EXPECT_EQ(read<uint64_t>(memory, 2), (std::vector<uint64_t>{17, 1}));
+  }
+  driver->release(memory);
+}
+
 TEST_F(CudaGpu, AStreamThatSomebodyCapturesIsRefused) {
   Result<const Api *> api = loadApi();
   ASSERT_TRUE(api.ok());

@@ -34,6 +34,7 @@ struct GraphRunObject {
 struct StreamObject {
   std::deque<Work> queue;
   GraphObject *captured = nullptr;
+  unsigned kind = 0;
 };
 
 /// Done once its stream has come so far.
@@ -78,6 +79,11 @@ public:
   Work whileWaiting; ///< what others do while somebody waits for an event
 
   size_t liveStreams() const { return streams.size(); }
+  /// Of one kind.
+  size_t streamsOf(unsigned kind) const {
+    return static_cast<size_t>(std::ranges::count(
+        streams, kind, [](Stream stream) { return stream->kind; }));
+  }
   size_t liveEvents() const { return events.size(); }
   size_t livePinned() const { return pinned.size(); }
   size_t liveAllocations() const { return allocations.size(); }
@@ -263,8 +269,9 @@ inline void FakeCuda::makeDevice(Api &api) {
 }
 
 inline void FakeCuda::makeStreams(Api &api) {
-  api.createStream = [](Stream *stream, unsigned) {
+  api.createStream = [](Stream *stream, unsigned kind) {
     *stream = *fake->streams.insert(new StreamObject).first;
+    (*stream)->kind = kind;
     return success;
   };
   api.destroyStream = [](Stream stream) {

@@ -69,6 +69,10 @@ protected:
   std::shared_ptr<gpu::Module> module;
 };
 
+TEST_F(CudaQueue, IsInOneOrderWithTheDefaultStream) {
+  EXPECT_EQ(fake.streamsOf(blockingStream), 1u);
+}
+
 TEST_F(CudaQueue, ADownloadDoesNotWaitForWhatIsQueuedAfterIt) {
   std::byte *memory = *driver->allocate(8);
   uint64_t five = 5;

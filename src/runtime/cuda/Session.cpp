@@ -10,7 +10,7 @@ Result<std::shared_ptr<Session>> Session::open(const Api &api,
   Status status = api.retainContext(&context, device);
   if (status == success) {
     std::shared_ptr<Session> session(new Session(api, device, context));
-    status = session->call(api.createStream, &session->own, nonBlockingStream);
+    status = session->call(api.createStream, &session->own, blockingStream);
     session->queue = session->own;
     if (status == success)
       return session;
