@@ -26,6 +26,27 @@ struct Estimate : SCEVRewriteVisitor<Estimate> {
   }
 };
 
+Value *placeOf(Instruction &one) {
+  if (auto *call = dyn_cast<IntrinsicInst>(&one)) {
+    Intrinsic::ID id = call->getIntrinsicID();
+    return id == Intrinsic::masked_load    ? call->getArgOperand(0)
+           : id == Intrinsic::masked_store ? call->getArgOperand(1)
+                                           : nullptr;
+  }
+  return getLoadStorePointerOperand(&one);
+}
+
+/// Those of `bytes` that begin `ahead` of `place`, in front of `one`.
+void prefetchLines(Instruction &one, Value *place, int64_t ahead,
+                   int64_t bytes) {
+  IRBuilder<> b(&one);
+  for (int64_t end = ahead + bytes; ahead < end; ahead += line) {
+    Value *next = b.CreateConstGEP1_64(b.getInt8Ty(), place, ahead);
+    b.CreateIntrinsic(Intrinsic::prefetch, {next->getType()},
+                      {next, b.getInt32(0), b.getInt32(3), b.getInt32(1)});
+  }
+}
+
 /// The loop over a row, after vectorisation.
 class Row {
 public:
@@ -39,7 +60,7 @@ public:
           consider({&one, place, one.mayReadFromMemory()});
     for (auto &[array, access] : foremost)
       if (access.isLoaded)
-        prefetch(access);
+        prefetchLines(*access.op, access.place, distance, strideOf(access));
   }
 
 private:
@@ -48,16 +69,6 @@ private:
     Value *place;
     bool isLoaded;
   };
-
-  static Value *placeOf(Instruction &one) {
-    if (auto *call = dyn_cast<IntrinsicInst>(&one)) {
-      Intrinsic::ID id = call->getIntrinsicID();
-      return id == Intrinsic::masked_load    ? call->getArgOperand(0)
-             : id == Intrinsic::masked_store ? call->getArgOperand(1)
-                                             : nullptr;
-    }
-    return getLoadStorePointerOperand(&one);
-  }
 
   void consider(Access access) {
     if (strideOf(access) == 0)
@@ -89,32 +100,69 @@ private:
     return bytes && bytes->getAPInt().isStrictlyPositive();
   }
 
-  void prefetch(const Access &access) const {
-    IRBuilder<> b(access.op);
-    for (int64_t ahead = 0; ahead < strideOf(access); ahead += line) {
-      Value *place =
-          b.CreateConstGEP1_64(b.getInt8Ty(), access.place, distance + ahead);
-      b.CreateIntrinsic(Intrinsic::prefetch, {place->getType()},
-                        {place, b.getInt32(0), b.getInt32(3), b.getInt32(1)});
-    }
+  const Loop &loop;
+  ScalarEvolution &evolution;
+  MapVector<const SCEV *, Access> foremost; ///< by array
+};
+
+/// Where work items are lanes, the loop of a work item that comes to another
+/// row of memory with each iteration, and has loops of its own.
+class RowsOfLanes {
+public:
+  RowsOfLanes(const Loop &loop, ScalarEvolution &evolution)
+      : loop(loop), evolution(evolution) {}
+
+  /// What the next lanes load of the same rows.
+  void prefetch() const {
+    for (BasicBlock *block : loop.blocks())
+      if (!isOfInner(block))
+        for (Instruction &one : *block)
+          if (Value *place = placeOf(one); place && one.mayReadFromMemory() &&
+                                           isOfLanes(place, bytesOf(one)))
+            prefetchLines(one, place, bytesOf(one), bytesOf(one));
+  }
+
+private:
+  bool isOfInner(const BasicBlock *block) const {
+    return any_of(loop,
+                  [&](const Loop *inner) { return inner->contains(block); });
+  }
+
+  static int64_t bytesOf(const Instruction &one) {
+    return int64_t(one.getDataLayout().getTypeStoreSize(one.getType()));
+  }
+
+  /// Whether the next lanes are neighbours, and the next rows are not.
+  bool isOfLanes(Value *place, int64_t bytes) const {
+    if (bytes < line)
+      return false;
+    auto *rows = dyn_cast<SCEVAddRecExpr>(evolution.getSCEV(place));
+    if (!rows || rows->getLoop() != &loop ||
+        isa<SCEVConstant>(rows->getStepRecurrence(evolution)))
+      return false;
+    auto *lanes = dyn_cast<SCEVAddRecExpr>(rows->getStart());
+    if (!lanes || lanes->getLoop() != loop.getParentLoop())
+      return false;
+    auto *step = dyn_cast<SCEVConstant>(lanes->getStepRecurrence(evolution));
+    return step && step->getAPInt() == uint64_t(bytes);
   }
 
   const Loop &loop;
   ScalarEvolution &evolution;
-  MapVector<const SCEV *, Access> foremost; ///< by array
 };
 
 } // namespace
 
 PreservedAnalyses PrefetchRows::run(Function &function,
                                     FunctionAnalysisManager &analyses) {
-  if (!function.hasFnAttribute(conversion::threeLoopsAttr))
-    return PreservedAnalyses::all();
+  bool isSplit = function.hasFnAttribute(conversion::threeLoopsAttr);
   auto &evolution = analyses.getResult<ScalarEvolutionAnalysis>(function);
   for (Loop *loop :
        analyses.getResult<LoopAnalysis>(function).getLoopsInPreorder())
-    if (loop->isInnermost())
+    if (isSplit && loop->isInnermost())
       Row(*loop, evolution).prefetch();
+    else if (!loop->isInnermost() && !loop->isOutermost())
+      RowsOfLanes(*loop, evolution).prefetch();
   return PreservedAnalyses::none();
 }
 

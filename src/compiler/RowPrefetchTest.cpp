@@ -42,12 +42,50 @@ constexpr const char *wide = "  %next = add i64 %i, 16\n",
                      *narrow = "  %next = add i64 %i, 1\n",
                      *longest = "  %next = add i64 %i, 48\n";
 
+/// Sixteen work items at a time, each of which goes through the rows of `x`,
+/// and for each row through `body`.
+std::string rowsOfLanes(const std::string &body, const std::string &stride) {
+  return "declare <16 x float> @llvm.masked.load.v16f32.p0(ptr, <16 x i1>, "
+         "<16 x float>)\n"
+         "define void @f(ptr %x, i64 %n, <16 x i1> %m) {\n"
+         "entry:\n  br label %items\n"
+         "items:\n"
+         "  %i = phi i64 [0, %entry], [%nexti, %enditem]\n"
+         "  br label %rows\n"
+         "rows:\n"
+         "  %row = phi i64 [0, %items], [%nextrow, %endrow]\n"
+         "  %first = mul i64 %row, " +
+         stride +
+         "\n"
+         "  %here = add i64 %first, %i\n"
+         "  %a = getelementptr float, ptr %x, i64 %here\n" +
+         body +
+         "  br label %columns\n"
+         "columns:\n"
+         "  %column = phi i64 [0, %rows], [%nextcolumn, %columns]\n"
+         "  %there = add i64 %column, %i\n"
+         "  %b = getelementptr float, ptr %x, i64 %there\n"
+         "  %w = load <16 x float>, ptr %b\n"
+         "  %nextcolumn = add i64 %column, %n\n"
+         "  %morecolumns = icmp slt i64 %nextcolumn, %first\n"
+         "  br i1 %morecolumns, label %columns, label %endrow\n"
+         "endrow:\n"
+         "  store <16 x float> %w, ptr %b\n"
+         "  %nextrow = add i64 %row, 1\n"
+         "  %morerows = icmp slt i64 %nextrow, %n\n"
+         "  br i1 %morerows, label %rows, label %enditem\n"
+         "enditem:\n"
+         "  %nexti = add i64 %i, 16\n"
+         "  %moreitems = icmp slt i64 %nexti, %n\n"
+         "  br i1 %moreitems, label %items, label %end\n"
+         "end:\n  ret void\n}\n";
+}
+
 /// What is prefetched, in the order of the loop.
-std::vector<std::string> prefetched(const std::string &body,
-                                    bool isSplit = true) {
+std::vector<std::string> prefetchedIn(const std::string &text, bool isSplit) {
   LLVMContext context;
   SMDiagnostic diagnostic;
-  auto module = parseAssemblyString(loop(body), diagnostic, context);
+  auto module = parseAssemblyString(text, diagnostic, context);
   EXPECT_TRUE(module) << diagnostic.getMessage().str();
   if (!module)
     return {};
@@ -70,6 +108,11 @@ std::vector<std::string> prefetched(const std::string &body,
           (place->getName() + " + " + Twine(ahead.getSExtValue())).str());
     }
   return places;
+}
+
+std::vector<std::string> prefetched(const std::string &body,
+                                    bool isSplit = true) {
+  return prefetchedIn(loop(body), isSplit);
 }
 
 constexpr const char *twoRows = "  %p = load <16 x float>, ptr %a\n"
@@ -108,6 +151,30 @@ TEST(RowPrefetch, OneElementAtATimeIsLeftAlone) {
 
 TEST(RowPrefetch, SoAreLoopsThatAreNoneOfAStencil) {
   EXPECT_EQ(prefetched(std::string(twoRows) + wide, /*isSplit=*/false),
+            Places{});
+}
+
+constexpr const char *one = "  %v = load <16 x float>, ptr %a\n";
+
+TEST(RowPrefetch, LanesFetchTheirRowsForTheNextOnes) {
+  EXPECT_EQ(prefetchedIn(rowsOfLanes(one, "%n"), /*isSplit=*/false),
+            Places{"a + 64"});
+  EXPECT_EQ(prefetchedIn(rowsOfLanes("  %v = call <16 x float> "
+                                     "@llvm.masked.load.v16f32.p0(ptr %a, "
+                                     "<16 x i1> %m, <16 x float> "
+                                     "zeroinitializer)\n",
+                                     "%n"),
+                         /*isSplit=*/false),
+            Places{"a + 64"});
+}
+
+TEST(RowPrefetch, RowsThatAreNeighboursAreLeftToTheProcessor) {
+  EXPECT_EQ(prefetchedIn(rowsOfLanes(one, "64"), /*isSplit=*/false), Places{});
+}
+
+TEST(RowPrefetch, SoAreElementsOfOneLane) {
+  EXPECT_EQ(prefetchedIn(rowsOfLanes("  %v = load float, ptr %a\n", "%n"),
+                         /*isSplit=*/false),
             Places{});
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/Fork.h"
 #include "base/Vectors.h"
+#include "compiler/AtomicLoops.h"
 #include "compiler/FarValues.h"
 #include "compiler/HostMaths.h"
 #include "compiler/RowPrefetch.h"
@@ -120,7 +121,8 @@ constexpr const char *vectorPasses =
     "loop-vectorize<no-interleave-forced-only;no-vectorize-forced-only;>,";
 constexpr const char *lastPasses =
     "instcombine<no-verify-fixpoint>,simplifycfg,"
-    "loop-mssa(licm),gvn<no-split-backedge-load-pre>,prefetch-rows";
+    "loop-mssa(licm),gvn<no-split-backedge-load-pre>,prefetch-rows,"
+    "reduce-atomic-loops";
 
 /// For functions with many checks. A check that fails leaves its loops, and
 /// passes over loops take a time that grows with the square of their exits.
@@ -165,6 +167,8 @@ bool addOwnPass(StringRef name, FunctionPassManager &passes,
     passes.addPass(SpareUniformLoops());
   else if (name == "prefetch-rows")
     passes.addPass(PrefetchRows());
+  else if (name == "reduce-atomic-loops")
+    passes.addPass(ReduceAtomicLoops());
   else
     return false;
   return true;
