@@ -1,6 +1,7 @@
 #include "bindings/Decompositions.h"
 #include "bindings/Numbers.h"
 
+#include "costate/detail/group.h"
 #include "costate/trace.h"
 
 #include <nanobind/stl/optional.h>
@@ -218,6 +219,45 @@ static void bindValues(TraceClass &trace) {
            "local"_a, "index"_a, "value"_a, "loc"_a);
 }
 
+/// Operations of blocks and warps have up to three operands.
+static Value makeGroup(GroupOp op, DType type, const Values &operands,
+                       Loc loc) {
+  const Values &a = operands;
+  switch (a.size()) {
+  case 0:
+    return group(op, type, {}, loc);
+  case 1:
+    return group(op, type, {a[0]}, loc);
+  case 2:
+    return group(op, type, {a[0], a[1]}, loc);
+  case 3:
+    return group(op, type, {a[0], a[1], a[2]}, loc);
+  }
+  throw Error(ErrorCode::BadKernel, "an operation has at most 3 operands");
+}
+
+static void bindGroups(TraceClass &trace) {
+  trace
+      .def("declare_shared", recorded([](DType type, int64_t size, Loc loc) {
+             return LocalArray{declareShared(type, size, loc)};
+           }),
+           "dtype"_a, "size"_a, "loc"_a,
+           "An array that the work items of a block share.")
+      .def("update_shared",
+           recorded(
+               [](Op op, LocalArray shared, Value index, Value value, Loc loc) {
+                 return Value(updateShared(op, shared, index, value, loc));
+               }),
+           "op"_a, "shared"_a, "index"_a, "value"_a, "loc"_a,
+           "Atomically; what the element was.")
+      .def("group", recorded(makeGroup), "op"_a, "dtype"_a, "operands"_a,
+           "loc"_a, "`dtype`: of the result, if there is one.")
+      .def("set_block_dim", recorded([](int64_t workItems, Loc loc) {
+             setBlockDim(workItems, loc);
+           }),
+           "work_items"_a, "loc"_a, "Of the range just begun.");
+}
+
 static void bindAccesses(TraceClass &trace) {
   trace
       .def("extent",
@@ -378,6 +418,7 @@ void bindTrace(nb::module_ &module) {
                    "`finish` or `abandon`.");
   trace.def(nb::init<std::string, Loc>(), "name"_a, "loc"_a);
   bindValues(trace);
+  bindGroups(trace);
   bindAccesses(trace);
   bindBlocks(trace);
   bindDecompositions(trace);

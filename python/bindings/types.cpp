@@ -1,5 +1,8 @@
 #include "bindings/Bindings.h"
 
+#include "costate/detail/group.h"
+
+#include <algorithm>
 #include <frameobject.h>
 #include <mutex>
 #include <nanobind/stl/string.h>
@@ -8,6 +11,7 @@
 namespace costate::python {
 
 using nb::literals::operator""_a;
+using detail::GroupOp;
 using detail::Op;
 
 const char *interned(std::string_view text) {
@@ -78,6 +82,20 @@ static void bindOp(nb::module_ &module) {
 #include "costate/detail/operations.def"
 }
 
+static void bindGroupOp(nb::module_ &module) {
+  nb::enum_<GroupOp> all(module, "GroupOp",
+                         "What work items of a block do together.");
+  for (auto [name, op] : {
+#define COSTATE_GROUP(Name, name, operands, result)                            \
+  std::pair{name, GroupOp::Name},
+#include "costate/detail/group_operations.def"
+       }) {
+    std::string text = name;
+    std::ranges::replace(text, '.', '_');
+    all.value(text.c_str(), op);
+  }
+}
+
 static nb::list functions() {
   nb::list all;
 #define COSTATE_FUNCTION(Name, name, mnemonic, operands, library, domain,      \
@@ -114,6 +132,7 @@ static void bindLoc(nb::module_ &module) {
 void bindTypes(nb::module_ &module) {
   bindDType(module);
   bindOp(module);
+  bindGroupOp(module);
   module.def("functions", &functions,
              "Those of floats: operation, number of operands, docstring.");
   bindLoc(module);

@@ -65,6 +65,8 @@ from costate.lang.launch.kernel import Kernel, data_oriented, kernel, pure
 from costate.lang.launch.checkpoints import GraphStatus, checkpoint
 from costate.lang.syntax.graph_loops import graph_do_while
 from costate.lang.launch import copying as _copying  # noqa: F401  which fields get
+from costate.lang.compat import (simt_block as _block, simt_grid as _grid, simt_subgroup as _subgroup,
+                                 simt_warp as _warp)
 from costate.lang.compat.small_funcs import eig, fns as _fns, make_spd, sym_eig, volatile_load
 from costate.lang.data.struct import Struct, StructField
 from costate.lang.trace.structs import dataclass
@@ -80,6 +82,7 @@ if _TYPE_CHECKING:
 
 from costate.lang.base import runtime as _runtime
 setattr(math, "fns", _fns)
+_runtime.Arch.parts.update(block=_block, grid=_grid, subgroup=_subgroup, warp=_warp)
 globals().update(_FUNCTIONS)
 indices = axes
 Template = template

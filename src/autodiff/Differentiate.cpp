@@ -16,6 +16,7 @@
 #include "autodiff/replay/Sections.h"
 #include "autodiff/replay/Versions.h"
 #include "autodiff/reverse/Reverser.h"
+#include "ir/Blocks.h"
 #include "ir/Functions.h"
 #include "ir/Tape.h"
 
@@ -108,6 +109,25 @@ void describeNeeds(ir::KernelOp primal, ArrayRef<ir::LoadOp> needed,
   }
   for (const std::optional<ArraySection> &section : sections)
     derivative.neededSections.push_back(section.value_or(ArraySection()));
+}
+
+/// What depends on others of its block has no derivative in either mode.
+LogicalResult refuseBlocks(ir::KernelOp kernel) {
+  WalkResult result = kernel.walk([](Operation *op) {
+    if (!ir::isOfBlock(op))
+      return WalkResult::advance();
+    auto group = dyn_cast<ir::GroupOp>(op);
+    std::string what =
+        group ? "`" + group.getKind().str() + "`" : "a shared array";
+    InFlightDiagnostic error =
+        op->emitError(what) << " has no derivative: what it gives depends on "
+                               "other work items of the block";
+    error.attachNote() << "write this range without blocks, with sums in array "
+                          "elements, or give the kernel a derivative of its "
+                          "own by a custom launch";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
 }
 
 LogicalResult refuseGradient(ir::KernelOp kernel) {
@@ -332,7 +352,7 @@ differentiateReverse(ir::KernelOp primal, ArrayRef<bool> active,
   refusal.code = ErrorCode::NotDifferentiable;
   inlineUnlessDerived(primal);
   expandFetches(primal);
-  if (failed(refuseGradient(primal)) ||
+  if (failed(refuseBlocks(primal)) || failed(refuseGradient(primal)) ||
       failed(checkFetches(primal, active, Products::OfOwn)) ||
       failed(checkOrderFree(primal, active, refusal)) ||
       failed(checkExtrema(primal, active, refusal)))
@@ -364,7 +384,8 @@ FailureOr<Derivative> differentiateForward(ir::KernelOp primal,
   refusal.code = ErrorCode::NotDifferentiable;
   ir::inlineCalls(primal);
   expandFetches(primal);
-  if (failed(checkFetches(primal, active, Products::Refused)))
+  if (failed(refuseBlocks(primal)) ||
+      failed(checkFetches(primal, active, Products::Refused)))
     return failure();
   ir::KernelOp tangent = copyOf(primal, ".jvp");
   for (unsigned order = 0; order < curves.order; ++order)

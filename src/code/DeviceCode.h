@@ -80,7 +80,10 @@ struct DeviceFunction {
   bool oneSum = false; ///< of f64; a part that is 0 has not come
   int64_t words = 0;   ///< how many it is called with
   int64_t site = -1;
-  int64_t tapeSite = -1; ///< of what pushes most often
+  int64_t tapeSite = -1;   ///< of what pushes most often
+  int64_t blockDim = 0;    ///< work items of a block; 0: what is best
+  bool hasBlocks = false;  ///< in which work items depend on each other
+  int64_t sharedBytes = 0; ///< of the memory of a block, for their arrays
 };
 
 struct DeviceCode {

@@ -3,6 +3,7 @@
 #include "base/CommonSums.h"
 #include "compiler/DeviceNumbers.h"
 #include "compiler/Diagnostics.h"
+#include "compiler/Groups.h"
 #include "compiler/Nvidia.h"
 #include "compiler/Pipelines.h"
 #include "compiler/Places.h"
@@ -102,6 +103,8 @@ Result<> convert(ModuleOp module, const Options &options, Backend backend,
   if (Result<> checked = checkLocals(module, diagnostics); !checked)
     return checked;
   if (Result<> checked = checkNumbers(module, target, diagnostics); !checked)
+    return checked;
+  if (Result<> checked = checkGroups(module, target, diagnostics); !checked)
     return checked;
   PassManager passes(module.getContext());
   enableChecks(passes);
@@ -342,7 +345,10 @@ describeDevice(ModuleOp module, StringRef name, Backend backend) {
          .oneSum = flag("one_sum"),
          .words = number("words"),
          .site = number("site"),
-         .tapeSite = number("tape_site")});
+         .tapeSite = number("tape_site"),
+         .blockDim = number("block_dim"),
+         .hasBlocks = flag("has_blocks"),
+         .sharedBytes = number("shared_bytes")});
     runtime::gpu::DeviceFunction &function = code->functions.back();
     if (auto costs = of.getAs<DenseI64ArrayAttr>("sort_costs"); !costs.empty())
       function.sortCosts = {costs[0], costs[1], costs[2]};

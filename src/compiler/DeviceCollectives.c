@@ -7,7 +7,6 @@
 #include "base/CommonSums.h"
 
 unsigned reflect(const char *) __asm__("__nvvm_reflect");
-unsigned activeLanes(void) __asm__("llvm.nvvm.activemask");
 
 // Older chips: from the highest bit on, lanes with a 0 drop out where another
 // one has a 1. Unlike shuffles, votes do not read lanes that have ended.
@@ -73,9 +72,9 @@ INLINE static float floatOf(unsigned lanes, float value, int lane) {
   return __builtin_bit_cast(float, bits);
 }
 
-// Of lanes that are here: if all of them add to `place`, makes `value` their sum
-// and says which they are; else 0. So it does where all of them add 0, which
-// nobody needs to add.
+// Of lanes that are here: if all of them add to `place`, makes `value` their
+// sum and says which they are; else 0. So it does where all of them add 0,
+// which nobody needs to add.
 #define ADD_UP_COMMON(number, suffix, valueOf)                                 \
   INLINE static unsigned addUpCommon_##suffix(number *place, number *value) {  \
     unsigned lanes = activeLanes();                                            \
@@ -115,9 +114,8 @@ INLINE static _Bool isFirstOf(unsigned lanes) {
     if (lanes ? isFirstOf(lanes) : value != 0)                                 \
       __atomic_fetch_add(place, value, __ATOMIC_RELAXED);                      \
   }                                                                            \
-  INLINE void costate_device_add_in_block_##suffix(number *place,              \
-                                                   number value,               \
-                                                   long elements) {            \
+  INLINE void costate_device_add_in_block_##suffix(                            \
+      number *place, number value, long elements) {                            \
     unsigned lanes = addUpCommon_##suffix(place, &value);                      \
     if (!lanes) {                                                              \
       if (value != 0)                                                          \

@@ -115,7 +115,8 @@ Constant *dynamicMemory(Module &module) {
 Constant *blockMemory(Module &module, const Function &function) {
   LLVMContext &context = module.getContext();
   auto *pointer = PointerType::getUnqual(context);
-  if (function.hasFnAttribute(deviceTilesAttr))
+  if (function.hasFnAttribute(deviceTilesAttr) ||
+      function.hasFnAttribute(deviceSharedAttr))
     return dynamicMemory(module);
   if (!function.hasFnAttribute(sumsAttr))
     return ConstantPointerNull::get(pointer);
@@ -151,6 +152,12 @@ void addKernel(Module &module, const DeviceFunction &device,
     limitBlocks(*kernel, sumBlockThreads, 1);
   if (device.function->hasFnAttribute(gathersAttr))
     limitBlocks(*kernel, TAPE_BLOCK_THREADS, blocksOfGather);
+  if (device.function->hasFnAttribute(deviceBlockDimAttr))
+    limitBlocks(
+        *kernel,
+        static_cast<unsigned>(
+            device.function->getFnAttributeAsParsedInteger(deviceBlockDimAttr)),
+        1);
   IRBuilder<> builder(BasicBlock::Create(module.getContext(), "", kernel));
   Value *block = readRegister(builder, Intrinsic::nvvm_read_ptx_sreg_ctaid_x);
   Value *size = readRegister(builder, Intrinsic::nvvm_read_ptx_sreg_ntid_x);

@@ -23,6 +23,11 @@ constexpr const char *deviceWordsAttr = "costate-words";
 /// SYMBOL.shared, has its tapes in shared memory.
 constexpr const char *deviceTilesAttr = "costate-tiles";
 
+/// The same for arrays that the work items of a block share, and a number: how
+/// many work items these are.
+constexpr const char *deviceSharedAttr = "costate-shared";
+constexpr const char *deviceBlockDimAttr = "costate-block-dim";
+
 /// Memory that the threads of a block share, in the address spaces of NVPTX,
 /// which all GPUs have here.
 constexpr unsigned sharedSpace = 3;

@@ -23,7 +23,8 @@ COSTATE_FIELDS(costate::runtime::gpu::DeviceFunction, symbol, measure, pushes,
                afterPivot, effects, ordered, collective, blockBytes, addsUp,
                accumulates, tiles, expensive, moderatelyExpensive,
                iterationRows, sharedSymbol, drainSymbol, sorts, sortSymbol,
-               sortCosts, sums, least, sumSlot, oneSum, words, site, tapeSite);
+               sortCosts, sums, least, sumSlot, oneSum, words, site, tapeSite,
+               blockDim, hasBlocks, sharedBytes);
 
 /// But for its place.
 template <> struct costate::cache::Fields<LineCost> {

@@ -1,6 +1,7 @@
 #include "ir/Kernel.h"
 
 #include "base/Message.h"
+#include "ir/Blocks.h"
 #include "ir/LoopPairs.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -32,6 +33,10 @@ void CostateDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "ir/KernelOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "ir/BlockOps.cpp.inc"
       >();
 }
 
@@ -88,12 +93,23 @@ static LogicalResult verifyCheckpoints(Operation *op,
                                   << "`, which is an i64 above 0, on a loop";
 }
 
+static LogicalResult verifyBlockDim(Operation *op, Attribute value) {
+  auto number = dyn_cast<IntegerAttr>(value);
+  if (isa<RangeOp>(op) && number && number.getInt() > 0 &&
+      number.getInt() <= 1024)
+    return success();
+  return op->emitOpError("has `")
+         << blockDimAttr << "`, which is 1 to 1024, on a range";
+}
+
 LogicalResult
 CostateDialect::verifyOperationAttribute(Operation *op,
                                          NamedAttribute attribute) {
   StringRef name = attribute.getName();
   if (name == checkpointsAttr)
     return verifyCheckpoints(op, attribute);
+  if (name == blockDimAttr)
+    return verifyBlockDim(op, attribute.getValue());
   bool isOfLoops = name == wholeAttr || name == rerunAttr ||
                    name == segmentAttr || name == restAttr;
   if (isOfLoops && !isa<LoopLikeOpInterface>(op))
@@ -171,13 +187,18 @@ LogicalResult LocalType::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "a private array cannot have elements of type "
                        << element;
   int64_t bytes = (element.getIntOrFloatBitWidth() + 7) / 8;
-  if (size < 1 || size > mostBytes / bytes)
+  if (size < 1 || size > ::costate::ir::mostSharedBytes / bytes)
     return emitError() << "a private array has 1 to " << mostBytes / bytes
                        << " elements of type " << element << ", not " << size;
   return success();
 }
 
 LogicalResult LocalOp::verify() {
+  LocalType type = getType();
+  if (type.bytes() > LocalType::mostBytes)
+    return emitError("a private array has 1 to ")
+           << LocalType::mostBytes / type.elementBytes() << " elements of type "
+           << type.getElementType() << ", not " << type.getSize();
   auto range = (*this)->getParentOfType<RangeOp>();
   for (Operation *user : (*this)->getUsers()) {
     if (!writesLocal(user) && !isa<LocalLoadOp>(user))
@@ -270,7 +291,7 @@ static StringRef refusalOf(Value value) {
     return "is an array that is not an argument of the kernel; select elements "
            "instead";
   Operation *op = value.getDefiningOp();
-  if (isa<LocalType>(type) && isa_and_nonnull<LocalOp>(op))
+  if (isa<LocalType>(type) && isa_and_nonnull<LocalOp, SharedOp>(op))
     return "";
   bool counts =
       op ? isa<arith::ConstantOp, arith::IndexCastOp>(op)

@@ -1,5 +1,6 @@
 #include "lowering/Lowering.h"
 
+#include "ir/Blocks.h"
 #include "lowering/Operations.h"
 #include "syntax/Print.h"
 
@@ -105,6 +106,10 @@ void Lowering::lower(const Statement &statement) {
     return declareLocal(statement);
   case Kind::StoreLocal:
     return storeLocal(statement);
+  case Kind::UpdateShared:
+    return define(statement, updateShared(statement));
+  case Kind::Group:
+    return group(statement);
   case Kind::Store:
     return store(statement);
   case Kind::Update:
@@ -222,7 +227,13 @@ Value Lowering::load(const Statement &statement) {
 void Lowering::declareLocal(const Statement &statement) {
   const syntax::Local &local = kernel.locals[statement.argument];
   Value &value = locals[statement.argument];
-  if (!value)
+  if (statement.bits)
+    value = ir::SharedOp::create(
+        b, at(statement),
+        ir::LocalType::get(b.getContext(),
+                           elementTypeOf(b.getContext(), local.type),
+                           local.size));
+  else if (!value)
     value = ir::LocalOp::create(
         b, at(statement),
         ir::LocalType::get(b.getContext(),
@@ -240,6 +251,24 @@ void Lowering::storeLocal(const Statement &statement) {
   ir::LocalStoreOp::create(b, at(statement), values[statement.operands[0]],
                            locals[statement.argument],
                            values[statement.operands[1]]);
+}
+
+Value Lowering::updateShared(const Statement &statement) {
+  return ir::SharedUpdateOp::create(
+      b, at(statement), typeOf(b.getContext(), statement.type),
+      nameOf(statement.op), values[statement.operands[0]],
+      locals[statement.argument], values[statement.operands[1]]);
+}
+
+void Lowering::group(const Statement &statement) {
+  auto op = static_cast<syntax::GroupOp>(statement.bits);
+  SmallVector<Type> types;
+  if (hasResult(op))
+    types.push_back(typeOf(b.getContext(), statement.type));
+  auto group = ir::GroupOp::create(b, at(statement), types, nameOf(op),
+                                   valuesOf(statement.operands));
+  if (hasResult(op))
+    define(statement, group->getResult(0));
 }
 
 Value Lowering::call(const Statement &statement) {

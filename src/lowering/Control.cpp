@@ -1,5 +1,6 @@
 #include "lowering/Lowering.h"
 
+#include "ir/Blocks.h"
 #include "lowering/Operations.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -218,6 +219,9 @@ void Lowering::lowerRange(const Statement &statement, Value skipped) {
   auto range = ir::RangeOp::create(b, loc, extents, foldedBy(statement));
   if (statement.op == syntax::Op::Min)
     range.setMinima(true);
+  if (statement.bits)
+    range->setAttr(ir::blockDimAttr,
+                   b.getI64IntegerAttr(int64_t(statement.bits)));
   for (auto [k, result] : llvm::enumerate(range.getResults()))
     values[statement.value + k] = result;
   OpBuilder::InsertionGuard guard(b);

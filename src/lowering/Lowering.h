@@ -59,6 +59,8 @@ private:
   mlir::Value loadLocal(const Statement &statement);
   void declareLocal(const Statement &statement);
   void storeLocal(const Statement &statement);
+  mlir::Value updateShared(const Statement &statement);
+  void group(const Statement &statement);
   mlir::Value call(const Statement &statement);
   mlir::Value custom(const Statement &statement);
   void fill(mlir::Region &region, const Block &block,

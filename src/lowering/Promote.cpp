@@ -35,7 +35,8 @@ private:
     for (const Statement &statement : block) {
       if (statement.kind == Kind::Const && statement.type == DType::I64)
         index[statement.value] = statement.bits;
-      if (isAccess(statement) && !elementOf(statement))
+      bool isShared = statement.kind == Kind::DeclareLocal && statement.bits;
+      if (isShared || (isAccess(statement) && !elementOf(statement)))
         known[statement.argument] = false;
       for (const Block &inner : statement.blocks)
         findKnown(inner, known);

@@ -14,6 +14,17 @@ template <class R, class... A> static void *addressOf(R (*function)(A...)) {
   RuntimeFunction { #name, addressOf(name) }
 #define FUNCTIONS(name) FUNCTION(name##_f32), FUNCTION(name##_f64)
 
+#define BLOCK(name) FUNCTION(costate_device_block_##name)
+#define WARP(name) FUNCTION(costate_device_warp_##name)
+#define SHUFFLE(name) WARP(name), WARP(name##_i64)
+/// Of costate/detail/group_operations.def.
+#define GROUP_FUNCTIONS                                                        \
+  BLOCK(thread_index), BLOCK(global_thread_index), BLOCK(sync), BLOCK(fence),  \
+      FUNCTION(costate_device_grid_fence), WARP(sync), WARP(active_mask),      \
+      SHUFFLE(shuffle), SHUFFLE(shuffle_up), SHUFFLE(shuffle_down),            \
+      SHUFFLE(shuffle_xor), WARP(all), WARP(any), WARP(unique), WARP(ballot),  \
+      WARP(match_any), WARP(match_all)
+
 static const RuntimeFunction functions[] = {
     FUNCTION(costate_range),
     FUNCTION(costate_copies),
@@ -52,6 +63,7 @@ static const RuntimeFunction functions[] = {
     FUNCTION(costate_device_end_in_block),
     FUNCTION(costate_device_warp_max_at),
     FUNCTION(costate_device_block_barrier),
+    GROUP_FUNCTIONS,
     FUNCTION(costate_device_tape_place),
     FUNCTION(costate_device_tape_drains),
     FUNCTION(costate_device_tape_fence),

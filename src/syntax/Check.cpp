@@ -104,6 +104,8 @@ private:
   void update(const Statement &statement);
   void extent(const Statement &statement);
   void local(const Statement &statement, size_t index);
+  void updateShared(const Statement &statement);
+  void group(const Statement &statement);
   void range(const Statement &statement);
   void custom(const Statement &statement);
 
@@ -195,6 +197,50 @@ void Checker::local(const Statement &statement, size_t index) {
   require(statement, statement.operands[index], DType::I64, "an index");
 }
 
+void Checker::updateShared(const Statement &statement) {
+  local(statement, 1);
+  DType type = kernel.locals[statement.argument].type;
+  require(statement, statement.operands[0], type, "an element");
+  Op op = statement.op;
+  bool isBits = op == Op::And || op == Op::Or || op == Op::Xor;
+  bool isOrdinary =
+      op == Op::Add || op == Op::Mul || op == Op::Min || op == Op::Max;
+  require(isNumber(type) && (isOrdinary || (isBits && !isFloat(type))),
+          statement,
+          std::string("a shared element of type ") + costate::nameOf(type) +
+              " has no atomic `" + nameOf(op) + "`");
+}
+
+/// Whether an operand has the form that `letter` stands for.
+static bool fits(char letter, DType type) {
+  switch (letter) {
+  case 'm':
+    return type == DType::U32;
+  case 'i':
+    return type == DType::I32;
+  case 'b':
+    return type == DType::Bool;
+  case 'v':
+    return isNumber(type) && sizeOf(type) >= 4;
+  case 'w':
+    return isNumber(type) && sizeOf(type) == 4;
+  }
+  return false;
+}
+
+void Checker::group(const Statement &statement) {
+  auto op = static_cast<GroupOp>(statement.bits);
+  GroupForm form = formOf(op);
+  std::vector<DType> types = typesOf(statement);
+  bool holds = types.size() == form.operands.size();
+  for (size_t k = 0; holds && k < types.size(); ++k)
+    holds = fits(form.operands[k], types[k]);
+  if (holds && form.result == 'v')
+    holds = statement.type == types[1];
+  require(holds, statement,
+          std::string("`") + nameOf(op) + "` does not take " + listOf(types));
+}
+
 void Checker::range(const Statement &statement) {
   require(!statement.operands.empty(), statement,
           "a `parallel` without extents");
@@ -251,6 +297,10 @@ void Checker::statement(const Statement &statement) {
     return local(statement, 0);
   case Kind::StoreLocal:
     return local(statement, 1);
+  case Kind::UpdateShared:
+    return updateShared(statement);
+  case Kind::Group:
+    return group(statement);
   case Kind::DeclareVar:
   case Kind::AssignVar:
     return require(statement, operands[0],

@@ -50,6 +50,8 @@ private:
     case Kind::Assert:
     case Kind::Range:
     case Kind::Return:
+    case Kind::UpdateShared:
+    case Kind::Group:
       return false;
     case Kind::Break:
     case Kind::Continue:
@@ -60,7 +62,7 @@ private:
       return true;
     case Kind::DeclareLocal:
       locals.insert(statement.argument);
-      return true;
+      return statement.bits == 0; // not shared by a block
     case Kind::LoadLocal:
     case Kind::StoreLocal:
       return locals.contains(statement.argument);

@@ -14,6 +14,22 @@ const char *nameOf(Op op) {
   return names[static_cast<size_t>(op)];
 }
 
+const char *nameOf(GroupOp op) {
+  static constexpr const char *names[] = {
+#define COSTATE_GROUP(Name, name, operands, result) name,
+#include "costate/detail/group_operations.def"
+  };
+  return names[static_cast<size_t>(op)];
+}
+
+GroupForm formOf(GroupOp op) {
+  static constexpr GroupForm forms[] = {
+#define COSTATE_GROUP(Name, name, operands, result) {operands, result},
+#include "costate/detail/group_operations.def"
+  };
+  return forms[static_cast<size_t>(op)];
+}
+
 std::string argumentText(const std::vector<Argument> &arguments, size_t index) {
   const Argument &own = arguments[index];
   if (!own.number)
@@ -45,6 +61,8 @@ private:
     (out << ... << parts);
   }
   void pure(const Statement &statement);
+  void local(const Statement &statement);
+  void group(const Statement &statement);
   void assign(const Statement &statement);
   void exchange(const Statement &statement);
   void update(const Statement &statement);
@@ -165,12 +183,12 @@ void Printer::text(const Statement &statement, int depth) {
   case Kind::Load:
     return element(statement, 0, "load ");
   case Kind::LoadLocal:
-    return write("load local", statement.argument, "[%", operands[0], "]");
   case Kind::DeclareLocal:
-    return write("local", statement.argument, " = zeros");
   case Kind::StoreLocal:
-    return write("store %", operands[0], ", local", statement.argument, "[%",
-                 operands[1], "]");
+  case Kind::UpdateShared:
+    return local(statement);
+  case Kind::Group:
+    return group(statement);
   case Kind::Pure:
     return pure(statement);
   case Kind::Custom:
@@ -214,6 +232,26 @@ void Printer::text(const Statement &statement, int depth) {
   }
 }
 
+void Printer::local(const Statement &statement) {
+  std::string name = "local" + std::to_string(statement.argument);
+  if (statement.kind == Kind::DeclareLocal)
+    return write(name, statement.bits ? " = shared" : " = zeros");
+  const std::vector<ValueId> &operands = statement.operands;
+  if (statement.kind == Kind::LoadLocal)
+    write("load ");
+  else if (statement.kind == Kind::StoreLocal)
+    write("store %", operands[0], ", ");
+  else
+    write("atomic_", nameOf(statement.op), " %", operands[0], ", ");
+  write(name, "[%", operands.back(), "]");
+}
+
+void Printer::group(const Statement &statement) {
+  write(nameOf(static_cast<GroupOp>(statement.bits)),
+        statement.operands.empty() ? "" : " ");
+  values(statement.operands);
+}
+
 void Printer::pure(const Statement &statement) {
   write(nameOf(statement.op), " ");
   values(statement.operands);
@@ -255,6 +293,8 @@ void Printer::range(const Statement &statement) {
   write(") in (");
   values(statement.operands);
   write(")");
+  if (statement.bits)
+    write(" in blocks of ", statement.bits);
   if (statement.defines()) {
     write(" gives ", nameOf(statement.op), " ");
     values(statement.results);

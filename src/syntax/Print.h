@@ -1,7 +1,10 @@
 #pragma once
 /// A statement tree as text, for people and tests.
 
+#include "costate/detail/group.h"
 #include "syntax/Syntax.h"
+
+#include <string_view>
 
 namespace costate::syntax {
 
@@ -18,5 +21,15 @@ std::string print(const Kernel &kernel);
 
 /// The name of `op` in that text.
 const char *nameOf(Op op);
+const char *nameOf(GroupOp op);
+
+/// What `op` takes, a letter for each operand, and gives; see
+/// costate/detail/group_operations.def.
+struct GroupForm {
+  std::string_view operands;
+  char result;
+};
+GroupForm formOf(GroupOp op);
+inline bool hasResult(GroupOp op) { return formOf(op).result != '-'; }
 
 } // namespace costate::syntax

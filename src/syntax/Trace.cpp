@@ -3,6 +3,7 @@
 
 #include "syntax/Trace.h"
 
+#include "costate/detail/group.h"
 #include "costate/detail/recorded_at.h"
 #include "costate/trace.h"
 #include "syntax/Tracer.h"
@@ -145,6 +146,19 @@ void storeLocal(Handle local, Handle index, Handle value, Loc loc) {
   tracer().storeLocal(local, index, value, loc);
 }
 
+Handle declareShared(DType type, int64_t size, Loc loc) {
+  return tracer().declareShared(type, size, loc);
+}
+
+Handle updateShared(Op op, Handle shared, Handle index, Handle value, Loc loc) {
+  return tracer().updateShared(op, shared, index, value, loc);
+}
+
+Handle group(GroupOp op, DType type, std::initializer_list<Handle> operands,
+             Loc loc) {
+  return tracer().group(op, type, operands, loc);
+}
+
 //===-- Blocks ------------------------------------------------------------===//
 
 void beginIf(Handle condition, Loc loc) { tracer().beginIf(condition, loc); }
@@ -165,6 +179,10 @@ void keepCheckpoints(int64_t most, Loc loc) {
 }
 void beginRange(std::span<const Handle> extents, Handle *indices, Loc loc) {
   tracer().beginRange(extents, indices, loc);
+}
+
+void setBlockDim(int64_t workItems, Loc loc) {
+  tracer().setBlockDim(workItems, loc);
 }
 
 void beginCustom(std::span<const Handle> inputs, Handle *arguments, Loc loc) {

@@ -247,13 +247,22 @@ void Tracer::assign(Handle variable, Handle value, Loc loc) {
 Tracer::Handle Tracer::declareLocal(DType type, int64_t size, Loc loc) {
   checkEffect("declares a `Local`", loc);
   constexpr int64_t mostBytes = 65536;
-  int64_t most = mostBytes / static_cast<int64_t>(sizeOf(type));
-  if (size < 1 || size > most)
-    fail(loc, "a `Local` of " + std::to_string(size) + " elements",
+  return declareArray({type, size, loc}, false, mostBytes);
+}
+
+Tracer::Handle Tracer::declareArray(Local local, bool isShared,
+                                    int64_t mostBytes) {
+  int64_t most = mostBytes / static_cast<int64_t>(sizeOf(local.type));
+  if (local.size < 1 || local.size > most)
+    fail(local.loc,
+         (isShared ? "a shared array of " : "a `Local` of ") +
+             std::to_string(local.size) + " elements",
          "it has 1 to " + std::to_string(most) + ": use an array");
-  Statement &statement = append(Kind::DeclareLocal, loc);
+  Statement &statement = append(Kind::DeclareLocal, local.loc);
+  statement.bits = isShared;
   statement.argument = static_cast<uint32_t>(kernel.locals.size());
-  kernel.locals.push_back({type, size, placed(loc)});
+  local.loc = placed(local.loc);
+  kernel.locals.push_back(local);
   localScopes.push_back(
       {top().number, static_cast<uint32_t>(frames.size() - 1)});
   return {statement.argument, trace};

@@ -6,12 +6,13 @@
 #include "syntax/Outline.h"
 #include "syntax/Trace.h"
 
-#include "costate/detail/record.h"
+#include "costate/detail/group.h"
 
 namespace costate::syntax {
 
 class Tracer {
 public:
+  using GroupOp = detail::GroupOp;
   using Handle = detail::Handle;
   using Place = detail::Place;
 
@@ -52,6 +53,15 @@ public:
   Handle declareLocal(DType type, int64_t size, Loc loc);
   Handle loadLocal(DType type, Handle local, Handle index, Loc loc);
   void storeLocal(Handle local, Handle index, Handle value, Loc loc);
+
+  /// An array that the work items of a block share.
+  Handle declareShared(DType type, int64_t size, Loc loc);
+  Handle updateShared(Op op, Handle shared, Handle index, Handle value,
+                      Loc loc);
+  Handle group(GroupOp op, DType type, std::initializer_list<Handle> operands,
+               Loc loc);
+  /// Of the range just begun.
+  void setBlockDim(int64_t workItems, Loc loc);
 
   // Each `begin` opens one block, which `end` closes.
   void beginIf(Handle condition, Loc loc);
@@ -148,6 +158,8 @@ private:
   VarId useVariable(Handle variable, Loc loc);
   uint32_t useArray(Handle array, Loc loc);
   uint32_t useLocal(Handle local, Loc loc);
+  Handle declareArray(Local local, bool isShared, int64_t mostBytes);
+  void checkGroup(const std::string &what, Loc loc);
 
   detail::TracedKernel traced;
   Kernel &kernel = traced.kernel;

@@ -298,6 +298,8 @@ private:
       return Then::Next;
     case Kind::Call:
     case Kind::Result:
+    case Kind::UpdateShared:
+    case Kind::Group:
     case Kind::Enter:
     case Kind::Leave:
       throw std::logic_error("a statement that random programs do not have");

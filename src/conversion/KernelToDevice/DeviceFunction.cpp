@@ -44,6 +44,10 @@ void DeviceFunction::mark(StringRef attribute) {
   setAttribute(outer, attribute, "");
 }
 
+void DeviceFunction::mark(StringRef attribute, int64_t number) {
+  setAttribute(outer, attribute, Twine(number));
+}
+
 void DeviceFunction::end(ImplicitLocOpBuilder &b) {
   b.setInsertionPointToEnd(block());
   LLVM::ReturnOp::create(b, ValueRange());

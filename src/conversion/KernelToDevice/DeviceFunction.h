@@ -30,8 +30,9 @@ public:
   /// What the threads of a block share; null: nothing.
   mlir::Value memory() { return body.getArgument(4); }
   /// Of NVIDIA's kernel: `costate-tiles`, `costate-sums`,
-  /// `costate-gathers`.
+  /// `costate-gathers`, `costate-shared`, and the number `costate-block-dim`.
   void mark(llvm::StringRef attribute);
+  void mark(llvm::StringRef attribute, int64_t number);
   mlir::Block *block() { return &body.getFunctionBody().front(); }
   void end(mlir::ImplicitLocOpBuilder &builder);
 

@@ -5,8 +5,10 @@
 #include "conversion/KernelToDevice/HostNeed.h"
 #include "conversion/KernelToDevice/Passes.h"
 #include "conversion/KernelToDevice/Reductions.h"
+#include "conversion/KernelToDevice/SharedArrays.h"
 #include "conversion/KernelToDevice/SortWorkItems.h"
 #include "conversion/KernelToLLVM/Accumulators.h"
+#include "conversion/KernelToLLVM/GroupCall.h"
 #include "conversion/KernelToLLVM/LoopNest.h"
 #include "conversion/PlaceTapes/Passes.h"
 #include "ir/Division.h"
@@ -66,7 +68,8 @@ public:
         reductions(region), accumulators(region),
         addsInBlock(range && contains(region, addsToBlock)),
         summation(range ? Summation::of(range) : Summation()),
-        pushes(pushesForward(part)), counting(counting) {}
+        pushes(pushesForward(part)), shared(region),
+        hasBlocks(range && ir::hasBlocks(range)), counting(counting) {}
 
   LogicalResult run() {
     if (failed(checkRepeated()))
@@ -130,6 +133,15 @@ private:
     ImplicitLocOpBuilder b(part->getLoc(), part);
     if (pushes)
       need = emitNeed(b, part);
+  }
+
+  /// How many work items are a block; 0: the device decides, which it does
+  /// where threads have tapes or add up.
+  int64_t blockDim() {
+    if (!range || tiled || pushes || sums() || addsInBlock)
+      return 0;
+    auto wanted = part->getAttrOfType<IntegerAttr>(ir::blockDimAttr);
+    return wanted ? wanted.getInt() : hasBlocks ? ir::usualBlockDim : 0;
   }
 
   int64_t callWord() const { return firstOwnWord + uses.parts.size(); }
@@ -211,7 +223,11 @@ private:
          named("effects", b.getBoolAttr(contains(region, isEffect))),
          named("ordered",
                b.getBoolAttr(range && contains(region, addsInAnyOrder))),
-         named("collective", b.getBoolAttr(tiled || sums() || addsInBlock)),
+         named("collective",
+               b.getBoolAttr(tiled || sums() || addsInBlock || hasBlocks)),
+         named("block_dim", b.getI64IntegerAttr(blockDim())),
+         named("has_blocks", b.getBoolAttr(hasBlocks)),
+         named("shared_bytes", b.getI64IntegerAttr(shared.bytes())),
          named("adds_in_block", b.getBoolAttr(addsInBlock)),
          named("adds_up", b.getBoolAttr(sums())),
          named("accumulates", b.getBoolAttr(!accumulators.empty())),
@@ -261,6 +277,10 @@ private:
       function.mark("costate-sums");
     else if (gathersFewFloats())
       function.mark("costate-gathers");
+    if (shared.bytes())
+      function.mark("costate-shared");
+    if (int64_t threads = blockDim())
+      function.mark("costate-block-dim", threads);
     auto b = ImplicitLocOpBuilder::atBlockBegin(op->getLoc(), function.block());
     Value place;
     if (tiled)
@@ -269,6 +289,7 @@ private:
       emitSort(b, function, place);
     Captures own = uses;
     own.map(b, partsHere(b, function), op->getRegion(0));
+    shared.place(b, op->getRegion(0), function.memory());
     if (range && !measures)
       redirect(b, op->getRegion(0));
     bool addsHere = addsInBlock && !measures;
@@ -329,6 +350,8 @@ private:
       useIndices(op, indicesOf(inner, k));
       Values next = measures ? measure(inner, function, op, args[0])
                              : iterate(inner, op, args);
+      if (hasBlocks) // others may still use shared arrays
+        callBlockBarrier(inner, launcher.module);
       next.push_back(arith::AddIOp::create(inner, k, function.threads()));
       scf::YieldOp::create(inner, next);
     };
@@ -644,6 +667,8 @@ private:
   bool addsInBlock; ///< to elements that lanes of a warp likely share
   Summation summation;
   bool pushes; ///< in its forward sweep
+  SharedArrays shared;
+  bool hasBlocks; ///< whose work items depend on each other
   Counting counting;
   Value need; ///< of one thread of it, in bytes; null: not known to the host
   int64_t firstSlot = 0;

@@ -3,6 +3,7 @@
 #include "conversion/KernelToLLVM/Outline.h"
 #include "conversion/KernelToLLVM/Patterns.h"
 #include "conversion/KernelToLLVM/Runtime.h"
+#include "ir/Blocks.h"
 
 #include "mlir/Conversion/LLVMCommon/Pattern.h"
 
@@ -508,15 +509,15 @@ struct AtomicTakePattern : AccessPattern<ir::AtomicTakeOp> {
   }
 };
 
-struct AtomicFetchPattern : AccessPattern<ir::AtomicFetchOp> {
-  using AccessPattern::AccessPattern;
+template <class Op> struct FetchPattern : AccessPattern<Op> {
+  using AccessPattern<Op>::AccessPattern;
 
   LogicalResult
-  matchAndRewrite(ir::AtomicFetchOp op, OpAdaptor adaptor,
+  matchAndRewrite(Op op, typename Op::Adaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder builder(op.getLoc(), rewriter);
-    Value place = address(builder, op, adaptor);
-    Type type = element(op);
+    Value place = this->address(builder, op, adaptor);
+    Type type = this->element(op);
     Value value = narrowed(builder, type, adaptor.getValue());
     StringRef kind = op.getKind();
     Value old;
@@ -590,11 +591,13 @@ struct ExtentPattern : ConvertOpToLLVMPattern<ir::ExtentOp> {
 
 void populateAccessPatterns(const LLVMTypeConverter &converter,
                             RewritePatternSet &patterns, bool deterministic) {
-  patterns.add<LoadPattern<ir::LoadOp>, StorePattern<ir::StoreOp>,
-               LoadPattern<ir::LocalLoadOp>, StorePattern<ir::LocalStoreOp>,
-               ExtentPattern, AtomicTakePattern, AtomicFetchPattern,
-               CompareExchangePattern, AtomicExtremumPattern<ir::AtomicMinOp>,
-               AtomicExtremumPattern<ir::AtomicMaxOp>>(converter);
+  patterns
+      .add<LoadPattern<ir::LoadOp>, StorePattern<ir::StoreOp>,
+           LoadPattern<ir::LocalLoadOp>, StorePattern<ir::LocalStoreOp>,
+           ExtentPattern, AtomicTakePattern, FetchPattern<ir::AtomicFetchOp>,
+           FetchPattern<ir::SharedUpdateOp>, CompareExchangePattern,
+           AtomicExtremumPattern<ir::AtomicMinOp>,
+           AtomicExtremumPattern<ir::AtomicMaxOp>>(converter);
   patterns.add<AtomicAddPattern>(converter, deterministic);
 }
 

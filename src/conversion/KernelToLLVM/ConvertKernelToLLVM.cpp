@@ -1,3 +1,4 @@
+#include "conversion/KernelToLLVM/GroupCall.h"
 #include "conversion/KernelToLLVM/Guards.h"
 #include "conversion/KernelToLLVM/MathLibrary.h"
 #include "conversion/KernelToLLVM/Patterns.h"
@@ -51,8 +52,11 @@ struct ConvertKernelToLLVM
     library.declare(module);
     if (deterministic)
       Runtime(module).declareAddLater();
-    if (module->hasAttr(deviceAttr))
-      Runtime(module).declareAddCommon();
+    if (module->hasAttr(deviceAttr)) {
+      Runtime runtime(module);
+      runtime.declareAddCommon();
+      declareGroups(module, runtime);
+    }
     if (!library.isForGpus())
       shareGuards(module);
     if (fastMath)
@@ -73,6 +77,7 @@ struct ConvertKernelToLLVM
     RewritePatternSet patterns(context);
     populateAccessPatterns(converter, patterns, deterministic);
     populateLocalPatterns(converter, patterns);
+    populateGroupPatterns(converter, patterns);
     populateScalarPatterns(converter, patterns, library.isForGpus());
     populateMathPatterns(converter, patterns, library);
     arith::populateArithToLLVMConversionPatterns(converter, patterns);

@@ -54,6 +54,8 @@ void populateAccessPatterns(const mlir::LLVMTypeConverter &converter,
                             bool deterministic);
 void populateLocalPatterns(const mlir::LLVMTypeConverter &converter,
                            mlir::RewritePatternSet &patterns);
+void populateGroupPatterns(const mlir::LLVMTypeConverter &converter,
+                           mlir::RewritePatternSet &patterns);
 /// `predicates`: for processors that leave operations out by a condition.
 void populateScalarPatterns(const mlir::LLVMTypeConverter &converter,
                             mlir::RewritePatternSet &patterns, bool predicates);

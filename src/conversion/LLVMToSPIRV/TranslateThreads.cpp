@@ -106,6 +106,34 @@ Value shuffleDown(SpirvBuilder &b, ValueRange arguments) {
                                                    arguments[2]);
 }
 
+/// NVIDIA's have a mask first, of the lanes that are here together.
+Value shuffle(SpirvBuilder &b, ValueRange arguments) {
+  need(b, spv::Capability::GroupNonUniformShuffle);
+  return spv::GroupNonUniformShuffleOp::create(b, subgroup, arguments[1],
+                                               arguments[2]);
+}
+
+template <class Vote> Value vote(SpirvBuilder &b, ValueRange arguments) {
+  need(b, spv::Capability::GroupNonUniformVote);
+  return Vote::create(b, b.getI1Type(), subgroup, arguments[1]);
+}
+
+Value lanesWith(SpirvBuilder &b, Value holds) {
+  need(b, spv::Capability::GroupNonUniformBallot);
+  Value lanes = spv::GroupNonUniformBallotOp::create(
+      b, VectorType::get(4, b.getI32Type()), subgroup, holds);
+  return perLane(b, spv::CompositeExtractOp::create(b, lanes, {0}));
+}
+
+Value ballot(SpirvBuilder &b, ValueRange arguments) {
+  return lanesWith(b, arguments[1]);
+}
+
+Value activeLanes(SpirvBuilder &b, ValueRange) {
+  Value yes = spv::ConstantOp::getOne(b.getI1Type(), b.getLoc(), b);
+  return lanesWith(b, yes);
+}
+
 //===-- Numbers -----------------------------------------------------------===//
 
 Value isShared(SpirvBuilder &b, ValueRange arguments) {
@@ -134,7 +162,13 @@ constexpr KnownCall intrinsics[] = {
     {"membar.gl", memoryBarrier},
     {"isspacep.shared", isShared},
     {"redux.sync.umax", maximum},
+    {"membar.cta", memoryBarrier},
     {"shfl.sync.down.i32", shuffleDown},
+    {"shfl.sync.idx.i32", shuffle},
+    {"vote.all.sync", vote<spv::GroupNonUniformAllOp>},
+    {"vote.any.sync", vote<spv::GroupNonUniformAnyOp>},
+    {"vote.ballot.sync", ballot},
+    {"activemask", activeLanes},
     {"sqrt.rn.f", unary<spv::GLSqrtOp>},
     {"sin.approx.f", unary<spv::GLSinOp>},
     {"cos.approx.f", unary<spv::GLCosOp>},

@@ -1,5 +1,6 @@
 #include "conversion/KernelToLLVM/Accumulators.h"
 #include "conversion/Reductions/Passes.h"
+#include "ir/Blocks.h"
 
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -81,7 +82,10 @@ public:
       pivot = *pivots.begin();
   }
 
+  /// Barriers of blocks are not for those of sums to come between.
   void run() {
+    if (ir::hasBlocks(range))
+      return;
     SmallVector<ir::AtomicAddOp> adds;
     region.walk([&](ir::AtomicAddOp add) {
       if (!add.getExclusive() && !add->hasAttr(ir::replayedAttr))

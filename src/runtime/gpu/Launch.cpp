@@ -247,8 +247,70 @@ static Result<Grid> gridOfMany(Launch &launch, const DeviceFunction &function,
               full->blockThreads};
 }
 
+//===-- Blocks that the kernel asks for -----------------------------------===//
+
+static Failure blockFailure(const Launch &launch,
+                            const DeviceFunction &function,
+                            const std::string &text) {
+  const KernelCode &code = *launch.request.code;
+  return {ErrorCode::BadKernel, "kernel `" + code.name + "`" +
+                                    siteText(code, function.site) + ": " +
+                                    text};
+}
+
+/// Whether barriers wait for threads that have ended.
+static bool waitsForEnded(const Properties &gpu) {
+  return gpu.chip.starts_with("vulkan");
+}
+
+/// Why `function` cannot run on the device; empty: it can.
+static std::string blockFault(const Launch &launch,
+                              const DeviceFunction &function,
+                              int64_t workItems) {
+  const Properties &gpu = launch.engine.driver().properties();
+  int64_t most = gpu.blockThreads, wanted = function.blockDim;
+  if (wanted > most)
+    return "blocks of " + std::to_string(wanted) + " work items: this device " +
+           "has " + std::to_string(most) + " at most";
+  if (static_cast<size_t>(function.sharedBytes) > gpu.sharedPerBlock)
+    return "the shared arrays of a block take " +
+           bytesText(static_cast<size_t>(function.sharedBytes)) +
+           "; this device has " + bytesText(gpu.sharedPerBlock) +
+           ": make them smaller, or use an array";
+  if (function.hasBlocks && mostThreads(launch, function) == 1)
+    return "a deterministic kernel adds floats atomically in one thread, so "
+           "there are no blocks: add in a shared array in a fixed order, or "
+           "leave `deterministic` out";
+  if (function.hasBlocks && waitsForEnded(gpu) && workItems % wanted != 0)
+    return std::to_string(workItems) +
+           " work items are no multiple of a block "
+           "of " +
+           std::to_string(wanted) +
+           ", and all threads of a block must "
+           "come to its barriers on this device: run more work items, and "
+           "leave out by a condition what the last ones do";
+  return "";
+}
+
+/// Blocks of so many work items as the kernel says.
+static Result<Grid> chosenGrid(const Launch &launch,
+                               const DeviceFunction &function,
+                               int64_t workItems) {
+  std::string fault = blockFault(launch, function, workItems);
+  if (!fault.empty())
+    return blockFailure(launch, function, fault);
+  if (mostThreads(launch, function) == 1)
+    return Grid{1, 1};
+  int64_t most = launch.engine.driver().properties().mostBlocks;
+  int64_t blocks = (workItems + function.blockDim - 1) / function.blockDim;
+  return Grid{std::clamp<int64_t>(blocks, 1, most),
+              static_cast<int>(function.blockDim)};
+}
+
 static Result<Grid> gridOf(Launch &launch, const DeviceFunction &function,
                            int64_t workItems) {
+  if (function.blockDim)
+    return chosenGrid(launch, function, workItems);
   auto threads = static_cast<int64_t>(
       std::min(mostThreads(launch, function), static_cast<size_t>(workItems)));
   if (threads == 1)
@@ -352,7 +414,8 @@ static Result<> runFunction(Launch &launch, const DeviceFunction &function,
                              engine.partials, words[TicketWord]});
   if (auto done =
           engine.driver().launch(*launch.loaded.module, symbol, grid,
-                                 {words, static_cast<size_t>(function.words)});
+                                 {words, static_cast<size_t>(function.words)},
+                                 static_cast<size_t>(function.sharedBytes));
       !done)
     return done;
   return reported(launch);

@@ -2,6 +2,7 @@
 
 #include "base/CommonSums.h"
 #include "base/RangeSums.h"
+#include "costate/detail/group.h"
 #include "runtime/simt/Fiber.h"
 
 #include <algorithm>
@@ -44,7 +45,17 @@ int runThread(const BlockWork &work, int64_t inBlock) {
 }
 
 /// What threads wait for each other at.
-enum class Collective { Maximum, Sum, WarpBarrier, Barrier };
+enum class Collective { Maximum, Sum, WarpBarrier, Barrier, Lanes, Active };
+
+using syntax::GroupOp;
+
+const char *nameOf(GroupOp op) {
+  static constexpr const char *names[] = {
+#define COSTATE_GROUP(Name, name, operands, result) "`" name "`",
+#include "costate/detail/group_operations.def"
+  };
+  return names[static_cast<size_t>(op)];
+}
 
 std::string textOf(Collective collective) {
   switch (collective) {
@@ -56,16 +67,94 @@ std::string textOf(Collective collective) {
     return "a barrier of the warp";
   case Collective::Barrier:
     return "a barrier of the block";
+  case Collective::Lanes:
+  case Collective::Active:
+    return "an operation of the warp";
   }
   return "";
 }
 
+constexpr uint32_t allLanes = ~0u;
+
+/// What a lane waits for.
+struct Wait {
+  Collective collective = {};
+  int64_t place = 0;        ///< in the code; of a sum its CostateSums
+  uint32_t mask = allLanes; ///< the lanes that do it together
+  GroupOp op = {};          ///< of Lanes
+  int32_t distance = 0;     ///< of shuffles: a lane, or how far it is
+
+  bool operator==(const Wait &other) const {
+    return collective == other.collective && place == other.place &&
+           mask == other.mask && op == other.op;
+  }
+  std::string text() const {
+    if (collective == Collective::Lanes)
+      return nameOf(op);
+    if (collective == Collective::Barrier && place)
+      return nameOf(GroupOp::BlockSync);
+    return textOf(collective);
+  }
+};
+
 struct Lane {
   bool ended = false, waits = false;
-  Collective collective = {};
-  int64_t place = 0;  ///< in the code; of a sum its CostateSums
+  Wait wait = {};
   uint64_t value = 0; ///< given, and then the result
 };
+
+/// What lane `own` gets of the lanes `here`, all of which are those of its mask
+/// that have not ended. From others it gets nothing that makes sense.
+uint64_t resultOf(std::span<const Lane> warp, uint32_t here, size_t own) {
+  const Lane &lane = warp[own];
+  auto distance = static_cast<uint32_t>(lane.wait.distance);
+  auto from = [&](int64_t other) {
+    bool isHere = other < std::ssize(warp) && (here >> other & 1);
+    return isHere ? warp[static_cast<size_t>(other)].value : ~uint64_t(0);
+  };
+  auto lanesWith = [&](uint64_t value) {
+    uint32_t found = 0;
+    for (size_t k = 0; k < warp.size(); ++k)
+      found |= uint32_t((here >> k & 1) && warp[k].value == value) << k;
+    return found;
+  };
+  auto self = static_cast<int64_t>(own);
+  switch (lane.wait.op) {
+  case GroupOp::Shuffle:
+    return from(distance % warpSize);
+  case GroupOp::ShuffleXor:
+    return from((self ^ distance) % warpSize);
+  case GroupOp::ShuffleUp: {
+    int64_t other = self - lane.wait.distance;
+    return from(other < 0 ? self : other);
+  }
+  case GroupOp::ShuffleDown: {
+    int64_t other = self + lane.wait.distance;
+    return from(other >= warpSize ? self : other);
+  }
+  case GroupOp::All:
+    return lanesWith(0) == 0;
+  case GroupOp::Any:
+    return lanesWith(1) != 0;
+  case GroupOp::Unique:
+    return lanesWith(1) == 0 || lanesWith(0) == 0;
+  case GroupOp::Ballot:
+    return lanesWith(1);
+  case GroupOp::MatchAny:
+    return lanesWith(lane.value);
+  case GroupOp::MatchAll:
+    return lanesWith(lane.value) == here ? lane.wait.mask : 0;
+  case GroupOp::WarpSync:
+  case GroupOp::ActiveMask:
+  case GroupOp::ThreadIndex:
+  case GroupOp::GlobalThreadIndex:
+  case GroupOp::BlockSync:
+  case GroupOp::BlockFence:
+  case GroupOp::GridFence:
+    return 0;
+  }
+  return 0;
+}
 
 class Block {
 public:
@@ -73,7 +162,7 @@ public:
   Result<> run();
 
   /// Called by the fibre that runs.
-  uint64_t meet(Collective collective, uint64_t value, int64_t place);
+  uint64_t meet(const Wait &wait, uint64_t value);
 
   const BlockWork &work;
   size_t current = 0;
@@ -85,10 +174,16 @@ private:
   size_t chooseNext();
   void abandon();
   std::span<Lane> warpOf(size_t lane);
+  size_t inWarp(const Lane &lane) const;
+  bool needs(const Lane &lane, const Lane &other) const;
   bool contradicts(const Lane &lane, const Lane &other) const;
   bool haveMet(std::span<const Lane> lanes, Collective collective) const;
+  void release(Lane &lane);
   void release(std::span<Lane> lanes);
   void releaseMet(size_t lane);
+  void releaseBlock();
+  void releaseLanes(std::span<Lane> warp, const Lane &lane);
+  void releaseActive(std::span<Lane> warp);
   static void shareMaximum(std::span<Lane> warp);
   static void addUp(std::span<Lane> warp);
   void refuse(const Lane &lane, const Lane &other);
@@ -170,13 +265,12 @@ std::span<Lane> Block::warpOf(size_t lane) {
       first, std::min<size_t>(warpSize, lanes.size() - first));
 }
 
-uint64_t Block::meet(Collective collective, uint64_t value, int64_t place) {
+uint64_t Block::meet(const Wait &wait, uint64_t value) {
   std::jmp_buf *own = escape;
   size_t number = current;
   Lane &lane = lanes[number];
   lane.waits = true;
-  lane.collective = collective;
-  lane.place = place;
+  lane.wait = wait;
   lane.value = value;
   for (const Lane &other : warpOf(number))
     if (contradicts(lane, other))
@@ -190,29 +284,60 @@ uint64_t Block::meet(Collective collective, uint64_t value, int64_t place) {
   return lane.value;
 }
 
+size_t Block::inWarp(const Lane &lane) const {
+  return static_cast<size_t>(&lane - lanes.data()) % warpSize;
+}
+
+/// Whether `lane`, of the same warp, waits until `other` comes to the same.
+bool Block::needs(const Lane &lane, const Lane &other) const {
+  switch (lane.wait.collective) {
+  case Collective::Active:
+    return false;
+  case Collective::Barrier: // the other one may come to it later
+    return other.wait.collective == Collective::Barrier;
+  case Collective::Maximum:
+  case Collective::Sum:
+  case Collective::WarpBarrier:
+  case Collective::Lanes:
+    return other.wait.collective != Collective::Active &&
+           (lane.wait.mask >> inWarp(other) & 1);
+  }
+  return false;
+}
+
 /// Whether two lanes of a warp wait for each other for ever.
 bool Block::contradicts(const Lane &lane, const Lane &other) const {
-  return other.waits &&
-         (other.collective != lane.collective || other.place != lane.place);
+  return other.waits && (needs(lane, other) || needs(other, lane)) &&
+         lane.wait != other.wait;
 }
 
 void Block::refuse(const Lane &lane, const Lane &other) {
-  size_t warp = static_cast<size_t>(&lane - lanes.data()) / warpSize;
-  auto laneOf = [&](const Lane &one) {
-    return std::to_string(static_cast<size_t>(&one - lanes.data()) % warpSize);
+  auto number = [&](const Lane &one) {
+    return static_cast<size_t>(&one - lanes.data());
   };
+  auto laneOf = [&](const Lane &one) {
+    return std::to_string(number(one) % warpSize) +
+           (number(one) / warpSize == number(lane) / warpSize
+                ? ""
+                : " of warp " + std::to_string(number(one) / warpSize));
+  };
+  bool isOfUser = lane.wait.collective == Collective::Lanes ||
+                  other.wait.collective == Collective::Lanes ||
+                  (lane.wait.collective == Collective::Barrier &&
+                   other.wait.collective == Collective::Barrier);
   result =
-      Failure{ErrorCode::Internal,
-              "two lanes of warp " + std::to_string(warp) + " of block " +
-                  std::to_string(work.block) + " wait for each other: lane " +
-                  laneOf(other) + " at " + textOf(other.collective) +
-                  ", lane " + laneOf(lane) + " at " + textOf(lane.collective) +
-                  (lane.place == other.place ? "" : " elsewhere")};
+      Failure{isOfUser ? ErrorCode::BadKernel : ErrorCode::Internal,
+              "two lanes of warp " + std::to_string(number(lane) / warpSize) +
+                  " of block " + std::to_string(work.block) +
+                  " wait for each other: lane " + laneOf(other) + " at " +
+                  other.wait.text() + ", lane " + laneOf(lane) + " at " +
+                  lane.wait.text() +
+                  (lane.wait.text() == other.wait.text() ? " elsewhere" : "")};
 }
 
 bool Block::haveMet(std::span<const Lane> some, Collective collective) const {
   return std::ranges::all_of(some, [&](const Lane &lane) {
-    return lane.ended || (lane.waits && lane.collective == collective);
+    return lane.ended || (lane.waits && lane.wait.collective == collective);
   });
 }
 
@@ -227,8 +352,70 @@ void Block::releaseMet(size_t lane) {
   } else if (haveMet(warp, Collective::WarpBarrier)) {
     release(warp);
   }
-  if (haveMet(lanes, Collective::Barrier))
-    release(lanes);
+  for (const Lane &one : warp)
+    if (one.waits && one.wait.collective == Collective::Lanes)
+      releaseLanes(warp, one);
+  releaseActive(warp);
+  releaseBlock();
+}
+
+/// Unless warps wait at different barriers.
+void Block::releaseBlock() {
+  if (!haveMet(lanes, Collective::Barrier))
+    return;
+  const Lane *first = nullptr;
+  for (const Lane &lane : lanes) {
+    if (lane.ended)
+      continue;
+    first = first ? first : &lane;
+    if (lane.wait != first->wait)
+      return refuse(lane, *first);
+  }
+  release(lanes);
+}
+
+/// Those of the mask of `lane`, once all of them have come.
+void Block::releaseLanes(std::span<Lane> warp, const Lane &lane) {
+  uint32_t mask = lane.wait.mask, here = 0;
+  for (size_t k = 0; k < warp.size(); ++k) {
+    if (!(mask >> k & 1) || warp[k].ended)
+      continue;
+    if (!warp[k].waits || warp[k].wait != lane.wait)
+      return;
+    here |= 1u << k;
+  }
+  std::array<uint64_t, warpSize> results = {};
+  for (size_t k = 0; k < warp.size(); ++k)
+    if (here >> k & 1)
+      results[k] = resultOf(warp, here, k);
+  for (size_t k = 0; k < warp.size(); ++k)
+    if (here >> k & 1) {
+      warp[k].value = results[k];
+      release(warp[k]);
+    }
+}
+
+/// Once all lanes wait for something, those that ask at one place which of them
+/// are there are those that run together.
+void Block::releaseActive(std::span<Lane> warp) {
+  const Lane *first = nullptr;
+  for (const Lane &lane : warp) {
+    if (!lane.ended && !lane.waits)
+      return;
+    if (lane.waits && lane.wait.collective == Collective::Active && !first)
+      first = &lane;
+  }
+  if (!first)
+    return;
+  Wait together = first->wait;
+  uint32_t mask = 0;
+  for (const Lane &lane : warp)
+    mask |= uint32_t(lane.waits && lane.wait == together) << inWarp(lane);
+  for (Lane &lane : warp)
+    if (lane.waits && lane.wait == together) {
+      lane.value = mask;
+      release(lane);
+    }
 }
 
 void Block::shareMaximum(std::span<Lane> warp) {
@@ -245,7 +432,7 @@ void Block::addUp(std::span<Lane> warp) {
   std::array<double, warpSize> terms;
   int64_t kind = costateFloatSums;
   for (const Lane &lane : warp)
-    kind = lane.ended ? kind : lane.place;
+    kind = lane.ended ? kind : lane.wait.place;
   terms.fill(costateNoSum(kind));
   for (size_t k = 0; k < warp.size(); ++k) {
     if (!warp[k].ended)
@@ -259,12 +446,15 @@ void Block::addUp(std::span<Lane> warp) {
   warp[0].value = std::bit_cast<uint64_t>(terms[0]);
 }
 
+void Block::release(Lane &lane) {
+  if (lane.waits)
+    ready.push_back(static_cast<size_t>(&lane - lanes.data()));
+  lane.waits = false;
+}
+
 void Block::release(std::span<Lane> some) {
-  for (Lane &lane : some) {
-    if (lane.waits)
-      ready.push_back(static_cast<size_t>(&lane - lanes.data()));
-    lane.waits = false;
-  }
+  for (Lane &lane : some)
+    release(lane);
 }
 
 } // namespace
@@ -297,7 +487,15 @@ static Block &runningBlock() {
 }
 
 static uint64_t meet(Collective collective, uint64_t value, int64_t place = 0) {
-  return runningBlock().meet(collective, value, place);
+  return runningBlock().meet({collective, place}, value);
+}
+
+/// A lane waits for those of `mask`, of which it is one.
+static uint64_t meetLanes(GroupOp op, int32_t mask, uint64_t value,
+                          int32_t distance, int64_t site) {
+  Block &block = runningBlock();
+  auto lanes = static_cast<uint32_t>(mask) | 1u << block.current % warpSize;
+  return block.meet({Collective::Lanes, site, lanes, op, distance}, value);
 }
 
 static std::pair<unsigned, unsigned> placeInBlock() {
@@ -363,3 +561,61 @@ double costate::runtime::costate_device_warp_add(double value) {
 int64_t costate::runtime::costate_device_block_threads() {
   return simt::runningBlock().work.blockThreads;
 }
+
+//===-- What kernels call: costate/detail/group_operations.def ------------===//
+
+int32_t costate::runtime::costate_device_block_thread_index(int64_t) {
+  return static_cast<int32_t>(simt::runningBlock().current);
+}
+
+int32_t costate::runtime::costate_device_block_global_thread_index(int64_t) {
+  const simt::BlockWork &work = simt::runningBlock().work;
+  return static_cast<int32_t>(work.block * work.blockThreads) +
+         costate_device_block_thread_index(0);
+}
+
+void costate::runtime::costate_device_block_sync(int64_t site) {
+  simt::meet(simt::Collective::Barrier, 0, site + 1);
+}
+
+void costate::runtime::costate_device_block_fence(int64_t) {}
+void costate::runtime::costate_device_grid_fence(int64_t) {}
+
+void costate::runtime::costate_device_warp_sync(int32_t mask, int64_t site) {
+  simt::meetLanes(simt::GroupOp::WarpSync, mask, 0, 0, site);
+}
+
+int32_t costate::runtime::costate_device_warp_active_mask(int64_t site) {
+  return static_cast<int32_t>(simt::meet(simt::Collective::Active, 0, site));
+}
+
+#define COSTATE_SHUFFLE(Op, name)                                              \
+  int32_t costate::runtime::costate_device_warp_##name(                        \
+      int32_t mask, int32_t value, int32_t distance, int64_t site) {           \
+    return static_cast<int32_t>(simt::meetLanes(simt::GroupOp::Op, mask,       \
+                                                static_cast<uint32_t>(value),  \
+                                                distance, site));              \
+  }                                                                            \
+  int64_t costate::runtime::costate_device_warp_##name##_i64(                  \
+      int32_t mask, int64_t value, int32_t distance, int64_t site) {           \
+    return static_cast<int64_t>(simt::meetLanes(simt::GroupOp::Op, mask,       \
+                                                static_cast<uint64_t>(value),  \
+                                                distance, site));              \
+  }
+COSTATE_SHUFFLE(Shuffle, shuffle)
+COSTATE_SHUFFLE(ShuffleUp, shuffle_up)
+COSTATE_SHUFFLE(ShuffleDown, shuffle_down)
+COSTATE_SHUFFLE(ShuffleXor, shuffle_xor)
+
+#define COSTATE_VOTE(Op, name)                                                 \
+  int32_t costate::runtime::costate_device_warp_##name(                        \
+      int32_t mask, int32_t value, int64_t site) {                             \
+    return static_cast<int32_t>(simt::meetLanes(                               \
+        simt::GroupOp::Op, mask, static_cast<uint32_t>(value), 0, site));      \
+  }
+COSTATE_VOTE(All, all)
+COSTATE_VOTE(Any, any)
+COSTATE_VOTE(Unique, unique)
+COSTATE_VOTE(Ballot, ballot)
+COSTATE_VOTE(MatchAny, match_any)
+COSTATE_VOTE(MatchAll, match_all)

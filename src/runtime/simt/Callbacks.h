@@ -56,6 +56,35 @@ double costate_device_warp_add(double value);
 /// `kind`: a CostateSums.
 double costate_device_warp_fold(double value, int64_t kind);
 int64_t costate_device_block_threads();
+
+/// What kernels call (costate/detail/group_operations.def), with the number of
+/// the place in the source. Lanes that have ended are not waited for.
+int32_t costate_device_block_thread_index(int64_t site);
+int32_t costate_device_block_global_thread_index(int64_t site);
+void costate_device_block_sync(int64_t site);
+void costate_device_block_fence(int64_t site);
+void costate_device_grid_fence(int64_t site);
+void costate_device_warp_sync(int32_t mask, int64_t site);
+int32_t costate_device_warp_active_mask(int64_t site);
+#define COSTATE_SHUFFLE(name)                                                  \
+  int32_t costate_device_warp_##name(int32_t mask, int32_t value,              \
+                                     int32_t distance, int64_t site);          \
+  int64_t costate_device_warp_##name##_i64(int32_t mask, int64_t value,        \
+                                           int32_t distance, int64_t site);
+COSTATE_SHUFFLE(shuffle)
+COSTATE_SHUFFLE(shuffle_up)
+COSTATE_SHUFFLE(shuffle_down)
+COSTATE_SHUFFLE(shuffle_xor)
+#undef COSTATE_SHUFFLE
+#define COSTATE_VOTE(name)                                                     \
+  int32_t costate_device_warp_##name(int32_t mask, int32_t value, int64_t site);
+COSTATE_VOTE(all)
+COSTATE_VOTE(any)
+COSTATE_VOTE(unique)
+COSTATE_VOTE(ballot)
+COSTATE_VOTE(match_any)
+COSTATE_VOTE(match_all)
+#undef COSTATE_VOTE
 /// Adds to an element that is likely the same for all lanes.
 void costate_device_add_common_f32(float *place, float value);
 void costate_device_add_common_f64(double *place, double value);

@@ -25,6 +25,8 @@ class Arch:
     """A kind of device, by its name or by the number that it has in Quadrants."""
 
     _NUMBERS = dict(x64=0, arm64=1, python=3, cuda=4, metal=5, amdgpu=7, vulkan=8)
+    #: `simt.block` and its like: what kernels for GPUs say, in modules that are not known here.
+    parts: dict[str, Any] = {}
 
     def __init__(self, name: str | int) -> None:
         if isinstance(name, numbers.Integral):
@@ -56,10 +58,9 @@ class Arch:
     def __hash__(self) -> int:
         return hash(self.name)
 
-    def __getattr__(self, name: str) -> None:
-        if self.name == "simt" and name in ("block", "warp", "subgroup", "grid"):
-            raise AttributeError(f"`simt.{name}` is not there: kernels have no shared memory and no subgroups; sums into "
-                                 "common elements are added up in registers by themselves")
+    def __getattr__(self, name: str) -> Any:
+        if self.name == "simt" and name in Arch.parts:
+            return Arch.parts[name]
         raise AttributeError(f"a device has no attribute `{name}`")
 
 

@@ -18,8 +18,10 @@ def loop_config(*, block_dim: Any = None, serialize: bool = False, parallelize: 
                 block_dim_adaptive: bool = True, bit_vectorize: bool = False, name: Any = None,
                 checkpoints: Any = None) -> None:
     """About the loop that follows: `serialize=True` runs it in order; of `checkpoints=k` states of it, at most, its
-    gradient runs it again. Others are accepted."""
-    hint = {"serialize": serialize}
+    gradient runs it again; on GPUs blocks of a parallel one have `block_dim` work items. Others are accepted."""
+    hint: dict[str, Any] = {"serialize": serialize}
+    if block_dim is not None:
+        hint["block_dim"] = _block_size(block_dim)
     if checkpoints is not None:
         hint["checkpoints"] = _number_of_checkpoints(checkpoints)
     require("loop_config").loop_hint = hint
@@ -32,6 +34,19 @@ def _number_of_checkpoints(number: Any) -> Any:
         raise QuadrantsTypeError(f"a loop cannot have {int(number)} checkpoints; give a number above 0, or leave "
                                  "`checkpoints` out")
     return int(number)
+
+
+def _block_size(number: Any) -> int:
+    if isinstance(number, bool) or not hasattr(number, "__index__"):
+        raise QuadrantsTypeError(f"`block_dim` is a number of Python, like 128, not {describe(number)}")
+    if not 1 <= int(number) <= 1024:
+        raise QuadrantsTypeError(f"blocks of {int(number)} work items: `block_dim` is a number from 1 to 1024")
+    return int(number)
+
+
+def block_dim(number: Any) -> None:
+    """Blocks of the parallel loop that follows have so many work items, on GPUs."""
+    require("block_dim").loop_hint = {"block_dim": _block_size(number)}
 
 
 def block_local(*_: Any) -> None:
@@ -47,7 +62,6 @@ def _nothing(name: str) -> Callable[..., Any]:
 
 
 parallelize = _nothing("parallelize")
-block_dim = _nothing("block_dim")
 mesh_local = _nothing("mesh_local")
 no_activate = _nothing("no_activate")
 cache_read_only = _nothing("cache_read_only")

@@ -24,6 +24,7 @@ from costate.lang.trace import calls
 from costate.lang.trace.arrays import TracedArray, companion, has_traced, lifted, traced
 from costate.lang.trace.frame import Bound
 from costate.lang.trace.message import Text, formatted_by_percent
+from costate.lang.trace.groups import SharedArray
 from costate.lang.trace.places import Group, LocalArray, Place, Variable
 from costate.lang.trace.structs import element as struct_element
 from costate.lang.trace.triplets import TracedTriplets
@@ -357,7 +358,7 @@ class Expressions(Walker):
         return self.value(node)
 
     def subscript(self, base: Any, index: Any) -> Any:
-        if isinstance(base, (TracedArray, TracedTriplets)):
+        if isinstance(base, (TracedArray, TracedTriplets, SharedArray)):
             return base.at(index)
         if isinstance(base, StructField):
             return struct_element(self.builder, base, index)

@@ -59,7 +59,7 @@ class Loops(Statements):
         leaves = self.frame.early and contains_return(node)
         if self.builder.depth == 0 and not hint.get("serialize") and not leaves:
             self.without_checkpoints(checkpoints, "a parallel loop")
-            self.parallel(node, box, grouped)
+            self.parallel(node, box, grouped, hint.get("block_dim"))
         else:
             if self.builder.dynamic_loop is None:
                 self.builder.dynamic_loop = self.builder.loc
@@ -170,7 +170,7 @@ class Loops(Statements):
 
     # -- parallel ------------------------------------------------------------------
 
-    def parallel(self, node: ast.For, box: Box, grouped: bool) -> None:
+    def parallel(self, node: ast.For, box: Box, grouped: bool, block_dim: int | None = None) -> None:
         b = self.builder
         if b.in_range:
             raise QuadrantsSyntaxError("a parallel loop inside of another one")
@@ -183,6 +183,8 @@ class Loops(Statements):
             box.guard.begin()
         counts = box.all_counts()
         indices = b.trace.begin_range(counts, loc)
+        if block_dim:
+            b.trace.set_block_dim(block_dim, loc)
         b.in_range = True
         self.frame.loops.append("range")
         with b.nested(), self.frame:
