@@ -80,8 +80,8 @@ public:
       line->staysWhole = true;
   }
 
-  /// The loop behind it: what an iteration takes.
-  void addRest(Operation *loop) {
+  /// One that saves what its iterations take.
+  void addIterations(Operation *loop) {
     if (runtime::LineCost *line = lineOf(loop->getLoc()))
       line->iterationBytes = std::max(line->iterationBytes, bytesOf(loop));
   }
@@ -185,8 +185,10 @@ std::vector<runtime::LineCost> lineCosts(ir::KernelOp gradient) {
       costs.addWhole(op);
     else if (op->hasAttr(ir::checkpointsAttr))
       costs.addOfTiles(op);
-    if (op->hasAttr(ir::restAttr))
-      costs.addRest(op);
+    bool isSegment =
+        op->hasAttr(ir::segmentAttr) && !op->hasAttr(ir::rerunAttr);
+    if (op->hasAttr(ir::restAttr) || isSegment)
+      costs.addIterations(op);
     if (auto push = dyn_cast<tape::PushOp>(op))
       costs.addRecord(push, push.getRecord() ? pops.lookup(*push.getRecord())
                                              : tape::PopOp());

@@ -2,6 +2,7 @@
 
 #include "autodiff/cut/Counting.h"
 #include "autodiff/cut/Levels.h"
+#include "autodiff/cut/Online.h"
 #include "autodiff/rules/Rules.h"
 #include "ir/Tape.h"
 #include "sizing/Record.h"
@@ -99,51 +100,93 @@ private:
   }
 
   void cut(Operation *op, Number budget, unsigned levels) {
-    auto loop = dyn_cast<scf::ForOp>(op);
-    if (!loop && !(loop = countFirst(cast<scf::WhileOp>(op), tripCounts)))
-      return;
-    if (loop != op)
-      loop->setAttr(loopAttr, op->getAttr(loopAttr));
-    Builder b(loop.getLoc(), loop);
+    Builder b(op->getLoc(), op);
     Number within = budget.at(b);
-    if (double kept = keptOf(*loop.getBody()))
+    if (double kept = keptOf(bodyOf(op)))
       within = (within - kept).atLeast(1);
+    if (auto counted = dyn_cast<scf::ForOp>(op))
+      cutFor(counted, within, levels, b);
+    else
+      cutWhile(cast<scf::WhileOp>(op), within, levels);
+  }
+
+  void cutFor(scf::ForOp loop, Number budget, unsigned levels, Builder &b) {
     Value iterations =
         arith::MaxSIOp::create(b, loop.getUpperBound(), indexConstant(b, 0));
     LoopSizes sizes = sizesOf(loop, iterations, b);
-    Schedule schedule = scheduleOf(sizes, within, levels);
+    Schedule schedule = scheduleOf(sizes, budget, levels);
     plan(*loop.getBody(), schedule.share, levelsInLoops);
     divide(loop, iterations, schedule, b);
+  }
+
+  /// One of the levels are the segments of the forward sweep.
+  void cutWhile(scf::WhileOp loop, Number budget, unsigned levels) {
+    int64_t begins = loops++;
+    Attribute name = loop->getAttr(loopAttr);
+    std::optional<OnlineSchedule> schedule;
+    auto lengthOf = [&](Builder &b, Value number) {
+      Value none = indexConstant(b, 0);
+      schedule.emplace(sizesOf(loop, none, b),
+                       bytesOf(stateAttr, begins, b).atLeast(1), budget.at(b),
+                       levels - 1);
+      return schedule->lengthOf(Number::ofInteger(b, number)).asInteger();
+    };
+    auto [segments, segment] = cutOnline(loop, tripCounts, lengthOf);
+    if (!segment)
+      return;
+    Builder b(segment.getLoc(), segment);
+    schedule.emplace(schedule->sizes.at(b), schedule->begin.at(b),
+                     schedule->budget.at(b), schedule->levels);
+    Schedule division = schedule->divisionOf(
+        Number::ofInteger(b, segments.getAfterArguments().back()),
+        Number::ofInteger(b, segment.getUpperBound()));
+    plan(*segment.getBody(), division.share, levelsInLoops);
+    segments->setAttr(loopAttr, b.getI64IntegerAttr(begins));
+    segment->setAttr(loopAttr, name);
+    divideFurther(segment, integersOf(division.levels));
+    nameParts(segments, name);
+  }
+
+  static SmallVector<Segments> integersOf(ArrayRef<Level> levels) {
+    return llvm::map_to_vector(levels, [](Level level) {
+      return Segments{level.count.asInteger(), level.length.asInteger(), {}};
+    });
+  }
+
+  static void divideFurther(scf::ForOp segment, ArrayRef<Segments> levels) {
+    for (Segments level : levels) {
+      level.covered = segment.getUpperBound();
+      segment = divideInto(level, segment);
+    }
+  }
+
+  /// Also of levels; loops in an iteration have names.
+  static void nameParts(Operation *segments, Attribute name) {
+    segments->walk([&](scf::ForOp part) {
+      if (part->hasAttr(ir::segmentAttr) && !part->hasAttr(loopAttr))
+        part->setAttr(loopAttr, name);
+    });
   }
 
   void divide(scf::ForOp loop, Value iterations, const Schedule &schedule,
               Builder &b) {
     Value rest = schedule.rest.asInteger();
     Value covered = arith::SubIOp::create(b, iterations, rest);
-    SmallVector<Segments> levels;
-    for (Level level : schedule.levels)
-      levels.push_back(
-          {level.count.asInteger(), level.length.asInteger(), covered});
+    SmallVector<Segments> levels = integersOf(schedule.levels);
+    levels.front().covered = covered;
     Attribute name = loop->getAttr(loopAttr);
     Parts parts = cutInto(levels.front(), rest, loop, tripCounts);
-    for (Segments &level : MutableArrayRef(levels).drop_front()) {
-      level.covered = parts.segment.getUpperBound();
-      parts.segment = divideInto(level, parts.segment);
-    }
-    parts.segments.walk([&](scf::ForOp part) {
-      bool isPart = part == parts.segments || part->hasAttr(ir::segmentAttr);
-      if (isPart && !part->hasAttr(loopAttr))
-        part->setAttr(loopAttr, name);
-    });
+    divideFurther(parts.segment, ArrayRef(levels).drop_front());
+    nameParts(parts.segments, name);
+    parts.segments->setAttr(loopAttr, name);
     parts.rest->setAttr(loopAttr, name);
   }
 
-  LoopSizes sizesOf(scf::ForOp loop, Value iterations, Builder &b) {
+  LoopSizes sizesOf(Operation *loop, Value iterations, Builder &b) {
     int64_t number = *numberOf(loop, loopAttr);
     return {Number::ofInteger(b, iterations),
-            Number::ofInteger(b, size(b, stateAttr, number)).atLeast(1),
-            Number::ofInteger(b, size(b, recordAttr, number)),
-            recordOf(loop, loop, b)};
+            bytesOf(stateAttr, number, b).atLeast(1),
+            bytesOf(recordAttr, number, b), recordOf(loop, loop, b)};
   }
 
   /// What an iteration saves with the loops in it; none if those may have any
@@ -151,7 +194,7 @@ private:
   std::optional<Number> recordOf(Operation *loop, Operation *outer,
                                  Builder &b) {
     int64_t number = *numberOf(loop, loopAttr);
-    Number all = Number::ofInteger(b, size(b, recordAttr, number));
+    Number all = bytesOf(recordAttr, number, b);
     for (Operation *inner : loopsOf(bodyOf(loop))) {
       auto counted = dyn_cast<scf::ForOp>(inner);
       if (!counted || !inner->hasAttr(loopAttr) ||
@@ -178,11 +221,11 @@ private:
     return bytes;
   }
 
-  Value size(Builder &b, StringRef of, int64_t number) {
+  Number bytesOf(StringRef what, int64_t number, Builder &b) {
     auto cast =
         UnrealizedConversionCastOp::create(b, b.getI64Type(), ValueRange());
-    cast->setAttr(of, b.getI64IntegerAttr(number));
-    return cast.getResult(0);
+    cast->setAttr(what, b.getI64IntegerAttr(number));
+    return Number::ofInteger(b, cast.getResult(0));
   }
 
   TripCounts &tripCounts;

@@ -12,19 +12,26 @@ Number leastCount(Number bytes, Number room, Number state) {
   return least.atMost(most).roundedUp().atLeast(1);
 }
 
-/// Into how many segments records of `bytes` are divided, which `levels` levels
-/// reverse in `room`. With n of them room / (n + 1) each for the states of a
-/// level and for records go farthest; as few levels as that takes are used.
+/// The bytes of records that so many levels reverse in `room`: room / (n + 1)
+/// each for the states of a level and for records go farthest.
+Number reachOf(Number room, Number state, unsigned levels) {
+  if (levels == 1)
+    return room * room * 0.25 / state;
+  Number part = room * (1.0 / (levels + 1)), reach = part;
+  Number states = (part / state).roundedDown().atLeast(1);
+  for (unsigned level = 0; level < levels; ++level)
+    reach = reach * states;
+  return reach;
+}
+
+/// Into how many segments records of `bytes` are divided, with as few of these
+/// levels as that takes.
 Number countOf(Number bytes, Number room, Number state, unsigned levels) {
   Number count = leastCount(bytes, room, state);
-  Number reach = room * room * 0.25 / state;
   for (unsigned level = 2; level <= levels; ++level) {
     Number part = room * (1.0 / (level + 1));
-    Number states = (part / state).roundedDown().atLeast(1);
-    count = bytes.ifAbove(reach, states, count);
-    reach = part;
-    for (unsigned k = 0; k < level; ++k)
-      reach = reach * states;
+    Number wide = (part / state).roundedDown().atLeast(1);
+    count = bytes.ifAbove(reachOf(room, state, level - 1), wide, count);
   }
   return count;
 }
@@ -48,6 +55,7 @@ void divide(llvm::SmallVectorImpl<Level> &levels, Number &room, Number record,
   }
 }
 
+/// `kept`: bytes for the rest, `room` for a segment.
 Number shareOf(const Schedule &schedule, Number kept, Number room,
                const LoopSizes &sizes) {
   Number ofRest = kept / schedule.rest.atLeast(1);
@@ -106,6 +114,39 @@ Schedule byStates(const LoopSizes &sizes, Number budget, unsigned levels) {
 Schedule scheduleOf(const LoopSizes &sizes, Number budget, unsigned levels) {
   return sizes.record ? byRecords(sizes, *sizes.record, budget, levels)
                       : byStates(sizes, budget, levels);
+}
+
+//===-- As it runs --------------------------------------------------------===//
+
+/// If that is not known, few iterations of a segment have the room.
+Number OnlineSchedule::recordOfIteration() const {
+  constexpr double few = 64;
+  Number part = budget * (1 / few);
+  return sizes.record ? *sizes.record : (sizes.own * 2).atLeast(part);
+}
+
+/// A segment takes as much as the states before it, and at least what a cache
+/// holds. Once states take a third of the budget, it is as long as all levels
+/// allow.
+Number OnlineSchedule::lengthOf(Number number) const {
+  constexpr double cached = 128 << 10;
+  Number states = number * begin, none = states.constant(0);
+  Number room = (budget - states - begin).atLeast(none);
+  Number bytes = states.atLeast(cached).atMost(room);
+  Number most = reachOf(room, sizes.state, levels);
+  bytes = states.ifAbove(budget * (1.0 / 3), most, bytes);
+  return (bytes / recordOfIteration().atLeast(1)).roundedDown().atLeast(1);
+}
+
+Schedule OnlineSchedule::divisionOf(Number number, Number iterations) const {
+  Number room = budget - number * begin, none = room.constant(0);
+  Level whole{none, iterations.atLeast(1)};
+  Schedule schedule{{whole}, none, none};
+  divide(schedule.levels, room, recordOfIteration().atLeast(1), sizes.state,
+         levels);
+  schedule.share = shareOf(schedule, room, room, sizes);
+  schedule.levels.erase(schedule.levels.begin());
+  return schedule;
 }
 
 } // namespace costate::autodiff

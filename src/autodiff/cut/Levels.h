@@ -6,8 +6,8 @@
 namespace costate::autodiff {
 
 /// On how many levels a loop is divided that stands in no other one of those,
-/// and one that does. The body of a loop with n levels stands in its gradient
-/// n + 4 times.
+/// and one that does. The body of a `for` with n levels stands in its gradient
+/// n + 4 times, of a `while` n + 2 times.
 inline constexpr unsigned mostLevels = 3, levelsInLoops = 1;
 
 /// What is known of a loop before it runs.
@@ -16,6 +16,12 @@ struct LoopSizes {
   Number state;                 ///< bytes
   Number own;                   ///< that an iteration saves without loops in it
   std::optional<Number> record; ///< with them, if that is known
+
+  /// To compute with where `b` stands.
+  LoopSizes at(Number::Builder &b) const {
+    return {iterations.at(b), state.at(b), own.at(b),
+            record ? std::optional(record->at(b)) : std::nullopt};
+  }
 };
 
 /// How some iterations are divided; the last segment may be shorter.
@@ -34,5 +40,21 @@ struct Schedule {
 
 /// With so many levels, within `budget`.
 Schedule scheduleOf(const LoopSizes &sizes, Number budget, unsigned levels);
+
+/// How a loop is divided as it runs. A segment begins with `begin` bytes; its
+/// own segments, on `levels` levels, with `sizes.state`.
+struct OnlineSchedule {
+  LoopSizes sizes; ///< of all iterations: not known
+  Number begin, budget;
+  unsigned levels;
+
+  /// How many iterations segment `number` may have.
+  Number lengthOf(Number number) const;
+  /// Into what its `iterations` are divided when it is reversed.
+  Schedule divisionOf(Number number, Number iterations) const;
+
+private:
+  Number recordOfIteration() const;
+};
 
 } // namespace costate::autodiff

@@ -1,7 +1,7 @@
 /// Iterations of which the forward sweep has saved only what they began with:
 /// the reverse sweep runs them again, and reverses that.
 
-#include "autodiff/cut/Segments.h"
+#include "autodiff/cut/Online.h"
 #include "autodiff/reverse/Reverser.h"
 #include "autodiff/rules/Rules.h"
 #include "ir/Tape.h"
@@ -40,6 +40,7 @@ LogicalResult Reverser::reverseIteration(const Iteration &iteration,
 SmallVector<Operation *> Reverser::runAgain(Block &body, IRMapping &copies,
                                             Sweep &sweep) {
   SmallVector<Operation *> ops = operationsOf(body);
+  llvm::erase_if(ops, [](Operation *op) { return op->hasAttr(aheadAttr); });
   for (Value local : localsOf(body, /*changed=*/true)) {
     Builder atStart(body.getParentOp()->getLoc(), &body, body.begin());
     saveLocal(local, atStart, sweep); // the first one is popped first

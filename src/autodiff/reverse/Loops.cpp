@@ -139,8 +139,8 @@ LogicalResult Reverser::reverseBefore(scf::WhileOp loop, Value iteration,
 /// of the active after-arguments.
 LogicalResult Reverser::reverseBody(scf::WhileOp loop, Value iteration,
                                     SmallVectorImpl<Value> &carried,
-                                    Sweep &sweep) {
-  Iteration parts{*loop.getAfterBody(), {}, {}, nullptr};
+                                    Sweep &sweep, ReverseLoop *again) {
+  Iteration parts{*loop.getAfterBody(), {}, {}, again};
   for (unsigned i : activeAmong(loop.getBeforeArguments()))
     parts.yielded.push_back(loop.getYieldOp().getOperand(i));
   for (unsigned i : activeAmong(loop.getAfterArguments()))
@@ -238,7 +238,11 @@ LogicalResult Reverser::reverseWhile(scf::WhileOp loop, Results g,
   Sweep inner{b, sweep.scope, adjoints};
   if (simple) {
     Value iteration = reversed.iteration(b, count);
-    if (failed(reverseBody(loop, iteration, carried, inner)))
+    bool runsAgain = loop->hasAttr(ir::rerunAttr);
+    if (runsAgain)
+      saveConstantLocals(loop, *loop.getAfterBody(), sweep);
+    if (failed(reverseBody(loop, iteration, carried, inner,
+                           runsAgain ? &reversed : nullptr)))
       return failure();
     carried = throughBefore(loop, carried, b);
   } else {

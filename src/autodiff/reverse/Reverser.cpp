@@ -2,6 +2,7 @@
 
 #include "autodiff/FunctionGradient.h"
 #include "autodiff/cut/Counting.h"
+#include "autodiff/cut/Online.h"
 #include "autodiff/replay/Owners.h"
 #include "autodiff/replay/Replay.h"
 #include "autodiff/rules/Rules.h"
@@ -83,6 +84,7 @@ LogicalResult Reverser::run() {
   skipLastSegments();
   for (Operation *effect : effects)
     effect->erase();
+  keepAhead(kernel);
   return success();
 }
 

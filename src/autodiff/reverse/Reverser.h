@@ -116,7 +116,7 @@ private:
   mlir::LogicalResult reverseBody(mlir::scf::WhileOp loop,
                                   mlir::Value iteration,
                                   llvm::SmallVectorImpl<mlir::Value> &carried,
-                                  Sweep &sweep);
+                                  Sweep &sweep, ReverseLoop *again = nullptr);
   mlir::LogicalResult
   reverseLaterBody(mlir::scf::WhileOp loop, mlir::Value iteration,
                    mlir::Value isLater,
