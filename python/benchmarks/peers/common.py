@@ -13,6 +13,7 @@ import cases
 ITEMS = int(os.environ.get("PEERS_ITEMS", "100000"))
 CACHE = os.environ.get("PEERS_CACHE", "")
 SECONDS = float(os.environ.get("PEERS_SECONDS", "2"))
+BOTH_MATHS = os.environ.get("PEERS_BOTH_MATHS") == "1"
 LIMIT = int(os.environ.get("PEERS_LIMIT", "120"))  # seconds for a case
 
 
@@ -53,7 +54,10 @@ def least(call):
 
 LENGTHS = {"0 to 100": lambda random, items: random.integers(0, 101, items),
            "64": lambda random, items: np.full(items, 64),
-           "63, exponential": lambda random, items: np.minimum(random.exponential(63, items), 1000)}
+           "63, exponential": lambda random, items: np.minimum(random.exponential(63, items), 1000),
+           "1024": lambda random, items: np.full(items, 1024)}
+
+CHOSEN = json.loads(os.environ.get("PEERS_LENGTHS", "null")) or list(LENGTHS)[:3]
 
 
 def inputs(items, dtype, lengths="0 to 100"):

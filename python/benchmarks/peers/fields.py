@@ -27,7 +27,7 @@ Array = qd.types.ndarray
 
 def deep(iterations):
     """Options for loops of so many iterations: Taichi keeps 32 values of a variable unless told otherwise."""
-    return {"ad_stack_size": 128 if iterations <= 100 else 1024} if SYSTEM == "taichi" else {}
+    return {"ad_stack_size": 128 if iterations <= 100 else 1024 if iterations <= 1000 else 2048} if SYSTEM == "taichi" else {}
 
 
 def start(**options):
@@ -114,11 +114,13 @@ def first():
 
 def recurrence():
     # Quadrants and Taichi compile with `fast_math` unless told otherwise; Costate does not.
-    ways = {"": {}, "`fast_math`": {"fast_math": True}} if SYSTEM == "costate" else {"": {}}
+    is_ours, ways = SYSTEM == "costate", {"": {}}
+    if is_ours or common.BOTH_MATHS:
+        ways["`fast_math`" if is_ours else "`fast_math=False`"] = {"fast_math": is_ours}
     rows = []
     for name, dtype in (("f32", np.float32), ("f64", np.float64)):
         for way, options in ways.items():
-            for lengths in common.LENGTHS:
+            for lengths in common.CHOSEN:
                 x, n = common.inputs(common.ITEMS, dtype, lengths)
                 start(default_fp=getattr(qd, name), **deep(n.max()), **options)
                 rows += [dict(row, dtype=name, way=way, lengths=lengths) for row in bodies_of(getattr(qd, name), x, n)]

@@ -1,6 +1,9 @@
 """Costate beside quadrants, taichi and warp-lang, in one run on two cores.
 
-    python python/benchmarks/peers/run.py [--venvs DIR] [--only SYSTEM] [--rounds N] [--json FILE]
+    python python/benchmarks/peers/run.py [--venvs DIR] [--only SYSTEM] [--part PART] [--rounds N] [--json FILE]
+
+`--part recurrence --lengths 64 1024 "63, exponential" --both-maths --only costate --only quadrants` is the table of
+recurrences with other lengths, and of Quadrants with `fast_math` and without it.
 
 Each peer gets a virtual environment of its own, outside of the tree; Costate is the one that
 this Python imports (PYTHONPATH=build/release/python). Times are the least of all rounds; the
@@ -16,6 +19,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import common
 import table
 
 FOLDER = Path(__file__).resolve().parent
@@ -62,9 +66,9 @@ def call(system, python, part, cache):
     return {"system": system, "error": text[-1]}
 
 
-def measure(systems, rounds):
+def measure(systems, parts, rounds):
     answers = {system: {part: [] for part in PARTS} for system in systems}
-    for part in PARTS:
+    for part in parts:
         for iteration in range(1 if part == "conformance" else rounds):
             for system, python in systems.items():
                 with tempfile.TemporaryDirectory() as cache:
@@ -86,9 +90,14 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--venvs", type=Path, default=Path(tempfile.gettempdir()) / "costate-peers")
     parser.add_argument("--only", action="append")
+    parser.add_argument("--part", action="append", choices=PARTS)
+    parser.add_argument("--lengths", nargs="+", choices=list(common.LENGTHS), help="of recurrences")
+    parser.add_argument("--both-maths", action="store_true", help="recurrences without `fast_math` too, for all")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
+    os.environ["PEERS_LENGTHS"] = json.dumps(arguments.lengths)
+    os.environ["PEERS_BOTH_MATHS"] = str(int(arguments.both_maths))
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
 
     systems, missing = {}, {}
@@ -100,7 +109,7 @@ def main():
             missing[system] = why
     result = {"processor": processor(), "cores": len(os.sched_getaffinity(0)),
               "python": ".".join(map(str, sys.version_info[:3])), "missing": missing,
-              "answers": measure(systems, arguments.rounds)}
+              "answers": measure(systems, arguments.part or PARTS, arguments.rounds)}
     if arguments.json:
         arguments.json.write_text(json.dumps(result, indent=1))
     print(table.page(result))

@@ -150,12 +150,15 @@ def failures(result):
 
 
 def page(result):
+    of = {part for answers in result["answers"].values() for part, found in answers.items() if found}
     parts = {"": [f"{result['cores']} cores of {result['processor']}, Python {result['python']}; "
                   f"{versions(result)}."],
-             "Launches and first calls": times(result), "Recurrences": recurrences(result),
-             "Which gradients are right?": conformance(result), "What they say": failures(result)}
+             "Launches and first calls": times(result) if "launch" in of else [],
+             "Recurrences": recurrences(result) if "recurrence" in of else [],
+             "Which gradients are right?": conformance(result) if "conformance" in of else [],
+             "What they say": failures(result) if "conformance" in of else []}
     return "\n\n".join("\n".join([f"## {title}", "", *lines] if title else lines)
-                       for title, lines in parts.items())
+                       for title, lines in parts.items() if lines)
 
 
 if __name__ == "__main__":

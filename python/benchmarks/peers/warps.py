@@ -129,7 +129,7 @@ def recurrence():
     start()
     rows = []
     for name, kind, dtype in (("f32", wp.float32, np.float32), ("f64", wp.float64, np.float64)):
-        for lengths in common.LENGTHS:
+        for lengths in common.CHOSEN:
             rows += [dict(row, dtype=name, lengths=lengths) for row in bodies_of(kind, dtype, lengths)]
     return rows
 
