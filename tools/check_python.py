@@ -22,7 +22,7 @@ LAYERS = [
     ["lang.launch"],
     ["ad"],
     ["interop.autograd", "interop.jax", "interop.launches", "interop.operators", "interop.plan", "interop.torch", "jax"],
-    ["algorithms", "graph", "math", "profiler", "tools", "types"],
+    ["algorithms", "distributed", "graph", "math", "profiler", "tools", "types"],
     ["lang.compat"],
     ["lang", "", "quadrants"],
 ]

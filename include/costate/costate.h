@@ -11,6 +11,7 @@
 #include "costate/custom_launch.h"
 #include "costate/decompositions.h"
 #include "costate/device.h"
+#include "costate/distributed.h"
 #include "costate/error.h"
 #include "costate/expr.h"
 #include "costate/f16.h"

@@ -42,6 +42,9 @@ enum class ErrorCode {
   Interrupted,
   /// A file cannot be read or written, or has wrong contents.
   BadFile,
+  /// A rank of a distributed program has ended or left, or has not answered
+  /// within the timeout.
+  RankLost,
   /// A defect of Costate itself.
   Internal,
 };

@@ -145,6 +145,9 @@ void bindErrors(nb::module_ &module) {
       "Something else went wrong while a kernel ran (step 0 in a loop).");
   add(ErrorCode::BadFile, "BadFile",
       "A file cannot be read or written, or has wrong contents.");
+  add(ErrorCode::RankLost, "RankLost",
+      "A rank of a distributed program has ended or left, or has not answered "
+      "within the timeout.");
   add(ErrorCode::Internal, "Internal", "A defect of Costate itself.");
   nb::register_exception_translator(translate);
   set_interrupt_check(signalsRaise);

@@ -48,4 +48,5 @@ NB_MODULE(_core, module) {
   bindKernels(module);
   bindTrace(module);
   bindTape(module);
+  bindDistributed(module);
 }

@@ -119,7 +119,7 @@ def __getattr__(name: str) -> _Any:
     if name == "torch_function":  # imports PyTorch
         from costate.interop.torch import torch_function
         return torch_function
-    if name in ("algorithms", "graph", "linalg", "profiler", "sparse", "tools"):
+    if name in ("algorithms", "distributed", "graph", "linalg", "profiler", "sparse", "tools"):
         return _importlib.import_module(f"costate.{name}")
     if name == "_logging":
         return _importlib.import_module("costate._logging")

@@ -135,6 +135,10 @@ class BadFile(_core.BadFile, QuadrantsRuntimeError, OSError):
     """A file cannot be read or written, or has wrong contents."""
 
 
+class RankLost(_core.RankLost, QuadrantsRuntimeError):
+    """A rank of a distributed program has ended or left, or has not answered within the timeout."""
+
+
 class Internal(_core.Internal, QuadrantsRuntimeError):
     """A defect of Costate itself."""
 
@@ -143,7 +147,7 @@ BY_CODE = {
     c.__name__: c
     for c in (BadArgument, BadKernel, MissingGradient, NotDifferentiable, CannotReplay,
               CannotCapture, OutOfRange, Race, AssertionFailed, NotFinite, OutOfMemory,
-              NoDevice, KernelFailed, BadFile, Internal)
+              NoDevice, KernelFailed, BadFile, RankLost, Internal)
 }
 
 _core._set_error_classes(BY_CODE)

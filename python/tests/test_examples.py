@@ -42,6 +42,13 @@ def test_the_archer_learns(tmp_path):
     assert losses[-1] < 0.6 * losses[0]
 
 
+def test_the_speed_is_found_from_the_border(tmp_path):
+    import border
+    losses = border.main(["--iterations", "4", "--picture", str(tmp_path / "p.png")])
+    assert losses[-1] < 0.6 * losses[0]
+    assert (tmp_path / "p.png").stat().st_size > 10000
+
+
 def test_a_gradient_has_as_much_memory_as_it_is_given(tmp_path):
     import memory
     report = memory.main(["--size", "24", "--steps", "40", "--budget", "60kB"])
