@@ -32,9 +32,9 @@ struct DeviceOptions {
   /// Bytes that the tapes of a launch may take together, on a GPU besides its
   /// on-chip memory, which they take first. What does not fit is computed
   /// again, so that a small budget costs time. None: the environment variable
-  /// COSTATE_TAPE_BUDGET (bytes, as above), or half of the limit; then, by
-  /// Vulkan on GPUs of NVIDIA, gradients have none that CUDA keeps on the chip.
-  /// On the CPU none, or 0, is what memory there is.
+  /// COSTATE_TAPE_BUDGET (bytes, as above), or half of the limit for tapes in
+  /// tiles; then, by Vulkan on GPUs of NVIDIA, gradients have none that CUDA
+  /// keeps on the chip. Other tapes have with none, or 0, what memory there is.
   std::optional<size_t> tape_budget = std::nullopt;
 };
 

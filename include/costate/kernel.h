@@ -43,9 +43,9 @@ struct KernelOptions {
   /// is Error(BadKernel). Values do not depend on it. The environment variable
   /// COSTATE_LANES sets it for all kernels that leave it at 0.
   int lanes = 0;
-  /// On a CPU: bytes that the tapes of a gradient may take, of all threads
-  /// together; loops then run again what does not fit. 0: as the device says
-  /// (DeviceOptions::tape_budget).
+  /// Bytes that the tapes of a gradient may take, of all threads together, on
+  /// a GPU besides its on-chip memory; loops then run again what does not fit.
+  /// 0: as the device says (DeviceOptions::tape_budget).
   size_t tape_budget = 0;
   Gradients gradients = Gradients::Checked;
 };

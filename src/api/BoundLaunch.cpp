@@ -163,10 +163,11 @@ std::vector<uint64_t> BoundLaunch::slots(const VersionArrays &versions,
   return slots;
 }
 
-/// What sizes of tapes follow from; empty if others may write there, or it is
-/// kept elsewhere.
+/// What sizes of tapes of `code` follow from; empty if others may write there,
+/// or it is kept elsewhere.
 std::vector<uint64_t>
-BoundLaunch::countedFrom(std::span<const uint64_t> slots,
+BoundLaunch::countedFrom(const runtime::KernelCode &code,
+                         std::span<const uint64_t> slots,
                          const VersionArrays &versions) const {
   const runtime::gpu::DeviceCode *device = code.device.get();
   if (!device || device->knowsNeeds || device->countsFromAll)
@@ -181,7 +182,7 @@ BoundLaunch::countedFrom(std::span<const uint64_t> slots,
   }
   for (int64_t slot : device->countedSlots)
     numbers.push_back(slots[static_cast<size_t>(slot)]);
-  numbers.push_back(0); // there may be none
+  numbers.push_back(tapeBudget());
   return numbers;
 }
 
@@ -210,11 +211,12 @@ static bool hasLanes(const runtime::KernelCode &code) {
 
 std::vector<compiler::Derivation> BoundLaunch::waysToSaveLess() const {
   std::vector<compiler::Derivation> ways;
-  if (!isGradient() || !code.growsTape)
+  bool isGpu = code.device != nullptr;
+  if (!isGradient() || !(code.growsTape || isGpu))
     return ways;
   compiler::Derivation alone = derivationOf(call, chain);
   bool mayDropLanes = hasLanes(code) && !call.kernel->options.lanes;
-  bool mayCut = alone.target == "cpu" && !chain.order;
+  bool mayCut = !chain.order && (!isGpu || code.device->pushes);
   compiler::Derivation cut = alone;
   alone.lanes = 1;
   if (mayDropLanes && !tapeBudget())
@@ -228,15 +230,29 @@ std::vector<compiler::Derivation> BoundLaunch::waysToSaveLess() const {
   return ways;
 }
 
+static void noteTapes(Compiled &compiled, const runtime::LaunchReport &report) {
+  compiled.tapeBytes = report.tapeBytes;
+  compiled.allTapeBytes = report.allBytes;
+}
+
 Result<runtime::LaunchReport>
-BoundLaunch::launch(runtime::KeptLaunch kept) const {
+BoundLaunch::launch(runtime::KeptLaunch kept,
+                    const VersionArrays &versions) const {
   size_t first = compiled.fitting.load();
   std::optional<Result<runtime::LaunchReport>> report;
+  bool mayRepeat = true;
+  auto run = [&] {
+    mayRepeat = !code.device; // CPUs leave it as it is
+    kept.countedFrom = countedFrom(*kept.code, kept.arguments, versions);
+    runtime::LaunchRequest request = kept.request();
+    request.isUntouched = &mayRepeat;
+    report = call.device->launch(request);
+  };
   if (first == 0)
-    report = call.device->launch(kept.request());
+    run();
   auto isDone = [&] {
-    return report &&
-           (*report || report->error().code != ErrorCode::OutOfMemory);
+    return report && (*report || !mayRepeat ||
+                      report->error().code != ErrorCode::OutOfMemory);
   };
   if (isDone())
     return *report;
@@ -247,10 +263,10 @@ BoundLaunch::launch(runtime::KeptLaunch kept) const {
     if (derivation.byBudget && !other.code->fitsBudget)
       continue;
     kept.code = &*other.code;
-    report = call.device->launch(kept.request());
+    run();
     if (isDone()) {
       compiled.fitting = *report ? way : first;
-      other.tapeBytes = *report ? (*report)->tapeBytes : 0;
+      noteTapes(other, *report ? **report : runtime::LaunchReport());
       return *report;
     }
   }
@@ -260,10 +276,9 @@ BoundLaunch::launch(runtime::KeptLaunch kept) const {
 void BoundLaunch::execute(const VersionArrays &versions) const {
   Workspace workspace = makeWorkspace();
   runtime::KeptLaunch kept = request(versions, workspace);
-  kept.countedFrom = countedFrom(kept.arguments, versions);
-  Result<runtime::LaunchReport> report = launch(std::move(kept));
+  Result<runtime::LaunchReport> report = launch(std::move(kept), versions);
   countWrites();
-  compiled.tapeBytes = checked(std::move(report)).tapeBytes;
+  noteTapes(compiled, checked(std::move(report)));
   compiled.versionBytes = versions.bytes();
 }
 

@@ -46,14 +46,16 @@ public:
 private:
   /// A gradient whose tape does not fit has changed nothing, and runs again as
   /// one that saves less.
-  Result<runtime::LaunchReport> launch(runtime::KeptLaunch kept) const;
+  Result<runtime::LaunchReport> launch(runtime::KeptLaunch kept,
+                                       const VersionArrays &versions) const;
   /// Bytes for tapes; 0: nobody has chosen any.
   size_t tapeBudget() const;
   /// Those, in the order in which they are tried.
   std::vector<compiler::Derivation> waysToSaveLess() const;
   bool isLeftOut(const runtime::Parameter &parameter) const;
   bool mayShare(size_t one, size_t other) const;
-  std::vector<uint64_t> countedFrom(std::span<const uint64_t> slots,
+  std::vector<uint64_t> countedFrom(const runtime::KernelCode &code,
+                                    std::span<const uint64_t> slots,
                                     const VersionArrays &versions) const;
   std::vector<uint64_t> slots(const VersionArrays &versions,
                               const Workspace &workspace) const;

@@ -194,12 +194,20 @@ static std::string measuredText(const KernelCode &code) {
   return text;
 }
 
+/// Of a GPU.
+static std::string allTapesText(const Compiled &compiled) {
+  size_t bytes = compiled.allTapeBytes.load();
+  return bytes ? "    all tapes of the last launch: " +
+                     runtime::bytesText(bytes) + "\n"
+               : "";
+}
+
 static std::string gradientText(const Compiled &compiled) {
   return costText(*compiled.code) + checkpointsText(*compiled.code) +
          measuredText(*compiled.code) +
          "    largest tape of the last launch: " +
          runtime::bytesText(compiled.tapeBytes.load()) + "\n" +
-         versionText(compiled);
+         allTapesText(compiled) + versionText(compiled);
 }
 
 /// `    springs.py:12: 16 work items at a time, as lanes`, for each range.

@@ -282,7 +282,7 @@ static FailureOr<Round> reverse(ir::KernelOp primal, ArrayRef<bool> active,
     return failure();
   }
   prune(gradient);
-  resolveSizes(gradient);
+  resolveSizes(gradient, /*measured=*/!way.cuts.uneven);
   if (failed(checkForgotten(gradient, refusal))) {
     gradient.erase();
     return failure();

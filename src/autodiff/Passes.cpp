@@ -79,9 +79,10 @@ struct DifferentiateReverse
 
   FailureOr<Derivative> reverse(ir::KernelOp kernel, ArrayRef<bool> flags,
                                 Refusal &refusal) {
-    auto derivative = differentiateReverse(
-        kernel, flags, refusal, Owners::Asked, {.byBudget = byBudget}, policy(),
-        check ? Checks::Made : Checks::None);
+    auto derivative =
+        differentiateReverse(kernel, flags, refusal, Owners::Asked,
+                             {.uneven = !measured, .byBudget = byBudget},
+                             policy(), check ? Checks::Made : Checks::None);
     if (failed(derivative) || !derivative->overwrite)
       return derivative;
     if (finalState) {

@@ -37,6 +37,8 @@ def DifferentiateReverse : Pass<"differentiate-reverse", "::mlir::ModuleOp"> {
       "refuse a kernel whose gradient needs values that it overwrites">,
     Option<"byBudget", "by-budget", "bool", /*default=*/"false",
            "cut loops that save more than `tape.budget`">,
+    Option<"measured", "measured", "bool", /*default=*/"false",
+           "the tape is measured before it runs, as on a GPU">,
     Option<"target", "target", "::costate::sizing::Target",
            "::costate::sizing::Target::Cpu", "what decides what is saved", [{
              ::llvm::cl::values(

@@ -48,6 +48,9 @@ struct DeviceFunction {
   std::string obstacle = {};
   /// The word in which the host leaves the bytes of a thread's tape; -1: none.
   int64_t needWord = -1;
+  /// The word that says how many bytes of its tape loops may take that are cut
+  /// by a budget; -1: there are none.
+  int64_t budgetWord = -1;
   bool measuredInPlace = false; ///< right before it runs
   bool serial = false;
   bool afterPivot = false; ///< of the reverse sweep alone

@@ -325,6 +325,7 @@ describeDevice(ModuleOp module, StringRef name, Backend backend) {
          .dryRun = flag("dry_run"),
          .obstacle = text("obstacle"),
          .needWord = number("need_word"),
+         .budgetWord = number("budget_word"),
          .measuredInPlace = flag("measured_in_place"),
          .serial = flag("serial"),
          .afterPivot = flag("after_pivot"),

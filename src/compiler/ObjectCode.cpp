@@ -19,9 +19,9 @@ COSTATE_FIELDS(costate::runtime::Access, read, written, activeWrite, needed,
 COSTATE_FIELDS(costate::runtime::gpu::SortCosts, iteration, uncoalescedWorkItem,
                uncoalescedIteration);
 COSTATE_FIELDS(costate::runtime::gpu::DeviceFunction, symbol, measure, pushes,
-               counts, dryRun, obstacle, needWord, measuredInPlace, serial,
-               afterPivot, effects, ordered, collective, blockBytes, addsUp,
-               accumulates, tiles, expensive, moderatelyExpensive,
+               counts, dryRun, obstacle, needWord, budgetWord, measuredInPlace,
+               serial, afterPivot, effects, ordered, collective, blockBytes,
+               addsUp, accumulates, tiles, expensive, moderatelyExpensive,
                iterationRows, sharedSymbol, drainSymbol, sorts, sortSymbol,
                sortCosts, sums, least, sumSlot, oneSum, words, site, tapeSite,
                blockDim, hasBlocks, sharedBytes);

@@ -419,7 +419,7 @@ private:
         derived.kernel, flags, refusal, ownersFor(derivation.target),
         {.uneven = isCpu,
          .tiles = !isCpu && derivation.mode == Mode::Gradient &&
-                  repeats == Repeats::InTiles,
+                  repeats == Repeats::InTiles && !derivation.byBudget,
          .byBudget = derivation.byBudget},
         {.costs = sizing::Costs(targetOf(derivation))},
         derivation.mode == Mode::Check ? autodiff::Checks::Made

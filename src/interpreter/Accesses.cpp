@@ -346,6 +346,7 @@ llvm::ArrayRef<KnownOperation> accessOperations() {
       {"tape.pop", selectPop},
       {"tape.pivot", always<pivot>},
       {"tape.budget", always<budget>},
+      {"tape.claim", always<pivot>},
   };
   return known;
 }

@@ -125,6 +125,17 @@ def Tape_BudgetOp : Tape_Op<"budget", [MemoryEffects<[MemRead<Tape_Memory>]>]> {
   let assemblyFormat = "(`lanes` `(` $lanes^ `)`)? attr-dict";
 }
 
+def Tape_ClaimOp : Tape_Op<"claim", [MemoryEffects<[MemWrite<Tape_Memory>]>]> {
+  let summary = "the reverse sweep needs as many bytes more than are on the tape here";
+  let description = [{
+    For launches that measure a tape: they run only the forward sweep, and what
+    runs again in the reverse sweep may save more than that leaves free. Nothing
+    else happens.
+  }];
+  let arguments = (ins I64:$bytes);
+  let assemblyFormat = "$bytes attr-dict";
+}
+
 //===-- Rows of a warp ----------------------------------------------------===//
 
 def Tape_Warp : Resource<"::costate::tape::Warp">;

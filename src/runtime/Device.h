@@ -24,7 +24,7 @@ struct DeviceInfo {
   size_t memoryLimit = 0;     ///< bytes
   std::string target = "cpu"; ///< what code is compiled for: `cpu`, `simt`, ...
   bool isHost = true;         ///< the host can dereference addresses
-  size_t tapeBudget = 0;      ///< CPU: bytes for the tapes of a launch; 0: any
+  size_t tapeBudget = 0;      ///< bytes for the tapes of a launch; 0: any
 };
 
 struct MemoryUse {
@@ -43,17 +43,20 @@ struct LaunchRequest {
   bool deterministic = false;
   /// What the kernel says by `print` has been said.
   bool quiet = false;
-  /// CPU: bytes for the tapes of all threads; 0: what memory there is.
+  /// Bytes for the tapes of all threads; 0: what memory there is.
   size_t tapeBudget = 0;
   /// GPU: launches of this code for which these numbers are the same need tapes
   /// of the same sizes; empty: that is not known.
   std::span<const uint64_t> countedFrom = {};
+  /// GPU: becomes true if the launch fails before it has changed anything.
+  bool *isUntouched = nullptr;
 
   bool isPrimal() const { return adjoints.empty(); }
 };
 
 struct LaunchReport {
   size_t tapeBytes = 0; ///< the largest tape, within a factor of two
+  size_t allBytes = 0;  ///< GPU: of all tapes, besides on-chip memory
 };
 
 class Graph;

@@ -62,8 +62,9 @@ bool isShort(Operation *op) {
 
 class Planner {
 public:
-  Planner(TripCounts &tripCounts, function_ref<bool(Operation *)> canRunAgain)
-      : tripCounts(tripCounts), canRunAgain(canRunAgain) {}
+  Planner(TripCounts &tripCounts, function_ref<bool(Operation *)> canRunAgain,
+          bool measured)
+      : tripCounts(tripCounts), canRunAgain(canRunAgain), measured(measured) {}
 
   /// Numbers all loops, then cuts those of one work item or of serial code.
   void run(Block &block, Location loc) {
@@ -71,7 +72,7 @@ public:
       if (isLoop(op) && !op->hasAttr(loopAttr))
         op->setAttr(loopAttr, Builder(loc, op).getI64IntegerAttr(loops++));
     });
-    if (worthwhile(block).empty())
+    if (worthwhile(block).empty() && entered(block).empty())
       return;
     Builder b(loc, &block, block.begin());
     Value budget = tape::BudgetOp::create(b, b.getI64Type(), IntegerAttr());
@@ -85,18 +86,71 @@ private:
     for (Operation *loop : loopsOf(block))
       if (!isShort(loop) && !loop->hasAttr(ir::rerunAttr) &&
           !loop->hasAttr(ir::restAttr) && !loop->hasAttr(countsAttr) &&
-          canRunAgain(loop))
+          canRunAgain(loop) && (!measured || isKnown(loop, loop)))
         chosen.push_back(loop);
     return chosen;
+  }
+
+  /// Where sizes must be known: the other loops of `block` with loops in them
+  /// to be cut.
+  SmallVector<scf::ForOp> entered(Block &block) {
+    SmallVector<scf::ForOp> loops;
+    SmallVector<Operation *> chosen = worthwhile(block);
+    for (Operation *op : loopsOf(block)) {
+      auto loop = dyn_cast<scf::ForOp>(op);
+      if (!measured || !loop || llvm::is_contained(chosen, op) ||
+          loop->hasAttr(ir::rerunAttr) || loop->hasAttr(countsAttr) ||
+          contains<ir::RangeOp>(op))
+        continue;
+      Block &body = *loop.getBody();
+      if (!worthwhile(body).empty() || !entered(body).empty())
+        loops.push_back(loop);
+    }
+    return loops;
+  }
+
+  template <class Op> static bool contains(Operation *loop) {
+    return loop->walk([](Op) { return WalkResult::interrupt(); })
+        .wasInterrupted();
   }
 
   /// `budget`: bytes for all loops of `block`, equal shares.
   void plan(Block &block, Number budget, unsigned levels) {
     SmallVector<Operation *> chosen = worthwhile(block);
-    if (chosen.size() > 1)
-      budget = budget * (1.0 / double(chosen.size()));
+    SmallVector<scf::ForOp> others = entered(block);
+    if (size_t count = chosen.size() + others.size(); count > 1)
+      budget = budget * (1.0 / double(count));
+    for (scf::ForOp loop : others)
+      enter(loop, budget, levels);
     for (Operation *loop : chosen)
       cut(loop, budget, levels);
+  }
+
+  /// Cuts the loops in `loop`, which keeps all that its iterations save.
+  void enter(scf::ForOp loop, Number budget, unsigned levels) {
+    Builder b(loop.getLoc(), loop);
+    Number count = Number::ofInteger(b, loop.getUpperBound()).atLeast(1);
+    Number own = bytesOf(recordAttr, *numberOf(loop, loopAttr), b);
+    Number each = (budget.at(b) / count - own).atLeast(0);
+    plan(*loop.getBody(), each, levels);
+  }
+
+  /// As `recordOf`, and no loop in it runs again.
+  bool isKnown(Operation *loop, Operation *outer) {
+    return llvm::all_of(loopsOf(bodyOf(loop)), [&](Operation *inner) {
+      return boundOf(inner, outer) && !inner->hasAttr(ir::rerunAttr) &&
+             isKnown(inner, outer);
+    });
+  }
+
+  /// The iterations of a loop in `outer`; null: not known in front of that.
+  static Value boundOf(Operation *inner, Operation *outer) {
+    auto counted = dyn_cast<scf::ForOp>(inner);
+    if (!counted || !inner->hasAttr(loopAttr) ||
+        outer->isAncestor(
+            counted.getUpperBound().getParentBlock()->getParentOp()))
+      return {};
+    return counted.getUpperBound();
   }
 
   void cut(Operation *op, Number budget, unsigned levels) {
@@ -105,18 +159,53 @@ private:
     if (double kept = keptOf(bodyOf(op)))
       within = (within - kept).atLeast(1);
     if (auto counted = dyn_cast<scf::ForOp>(op))
-      cutFor(counted, within, levels, b);
+      cutFor(counted, within, levels);
+    else if (measured)
+      cutCounted(cast<scf::WhileOp>(op), within, levels);
     else
       cutWhile(cast<scf::WhileOp>(op), within, levels);
   }
 
-  void cutFor(scf::ForOp loop, Number budget, unsigned levels, Builder &b) {
+  /// What is cut as it runs says too late how much its parts save.
+  void cutCounted(scf::WhileOp loop, Number budget, unsigned levels) {
+    Attribute name = loop->getAttr(loopAttr);
+    scf::ForOp counted = countFirst(loop, tripCounts);
+    if (!counted)
+      return;
+    counted->setAttr(loopAttr, name);
+    cutFor(counted, budget, levels);
+  }
+
+  void cutFor(scf::ForOp loop, Number budget, unsigned levels) {
+    Builder b(loop.getLoc(), loop);
     Value iterations =
         arith::MaxSIOp::create(b, loop.getUpperBound(), indexConstant(b, 0));
     LoopSizes sizes = sizesOf(loop, iterations, b);
-    Schedule schedule = scheduleOf(sizes, budget, levels);
+    if (measured)
+      return cutMeasured(loop, iterations, sizes, budget.at(b), b);
+    Schedule schedule = scheduleOf(sizes, budget.at(b), levels);
     plan(*loop.getBody(), schedule.share, levelsInLoops);
     divide(loop, iterations, schedule, b);
+  }
+
+  /// Behind the states of all segments, one that runs again saves as much as it
+  /// has iterations. Parts of whole iterations take up to three more.
+  void cutMeasured(scf::ForOp loop, Value iterations, const LoopSizes &sizes,
+                   Number budget, Builder &b) {
+    Number record = *sizes.record;
+    budget = (budget - record * 3).atLeast(leastFor(sizes));
+    Schedule schedule = scheduleOf(sizes, budget, /*levels=*/1);
+    Number claimed = schedule.levels.front().length * record;
+    Value bytes = claimed.asInteger();
+    scf::ForOp rest = divide(loop, iterations, schedule, b);
+    Builder before(rest.getLoc(), rest);
+    tape::ClaimOp::create(before, bytes);
+  }
+
+  /// With less, a plan would keep more than one that has as much.
+  static Number leastFor(const LoopSizes &sizes) {
+    Number all = sizes.iterations * *sizes.record * sizes.state;
+    return all.root() * 2 + *sizes.record + sizes.state;
   }
 
   /// One of the levels are the segments of the forward sweep.
@@ -168,8 +257,9 @@ private:
     });
   }
 
-  void divide(scf::ForOp loop, Value iterations, const Schedule &schedule,
-              Builder &b) {
+  /// Returns the loop over the rest.
+  scf::ForOp divide(scf::ForOp loop, Value iterations, const Schedule &schedule,
+                    Builder &b) {
     Value rest = schedule.rest.asInteger();
     Value covered = arith::SubIOp::create(b, iterations, rest);
     SmallVector<Segments> levels = integersOf(schedule.levels);
@@ -180,6 +270,7 @@ private:
     nameParts(parts.segments, name);
     parts.segments->setAttr(loopAttr, name);
     parts.rest->setAttr(loopAttr, name);
+    return parts.rest;
   }
 
   LoopSizes sizesOf(Operation *loop, Value iterations, Builder &b) {
@@ -196,16 +287,12 @@ private:
     int64_t number = *numberOf(loop, loopAttr);
     Number all = bytesOf(recordAttr, number, b);
     for (Operation *inner : loopsOf(bodyOf(loop))) {
-      auto counted = dyn_cast<scf::ForOp>(inner);
-      if (!counted || !inner->hasAttr(loopAttr) ||
-          outer->isAncestor(
-              counted.getUpperBound().getParentBlock()->getParentOp()))
-        return std::nullopt;
-      std::optional<Number> record = recordOf(inner, outer, b);
+      Value bound = boundOf(inner, outer);
+      std::optional<Number> record =
+          bound ? recordOf(inner, outer, b) : std::nullopt;
       if (!record)
         return std::nullopt;
-      Value count = counted.getUpperBound();
-      all = all + Number::ofInteger(b, count).atLeast(0) * *record;
+      all = all + Number::ofInteger(b, bound).atLeast(0) * *record;
     }
     return all.atLeast(1);
   }
@@ -230,6 +317,7 @@ private:
 
   TripCounts &tripCounts;
   function_ref<bool(Operation *)> canRunAgain;
+  bool measured;
   int64_t loops = 0;
 };
 
@@ -237,7 +325,7 @@ private:
 /// have no number.
 class Pushed {
 public:
-  explicit Pushed(ir::KernelOp gradient) {
+  Pushed(ir::KernelOp gradient, bool measured) : measured(measured) {
     gradient.walk([&](tape::PushOp push) { add(push); });
     for (auto [loop, bytes] : byLoop) {
       int64_t number = *numberOf(loop, loopAttr);
@@ -250,8 +338,18 @@ public:
   int64_t recordOf(int64_t number) const { return records.lookup(number); }
 
 private:
+  /// Of a device's tape, before numbers are narrowed, which takes as much or
+  /// less.
+  int64_t bytesOf(tape::PushOp push) const {
+    if (!measured)
+      return sizing::recordBytes(push.getValues());
+    bool words = push->getParentOfType<ir::RangeOp>();
+    sizing::RecordLayout layout(push.getValues().getTypes(), words);
+    return llvm::alignTo(layout.size(), 8);
+  }
+
   void add(tape::PushOp push) {
-    int64_t bytes = sizing::recordBytes(push.getValues());
+    int64_t bytes = bytesOf(push);
     Operation *loop = push->getParentOp();
     for (; loop && !isa<ir::KernelOp>(loop) && !loop->hasAttr(loopAttr);
          loop = loop->getParentOp())
@@ -266,21 +364,22 @@ private:
 
   llvm::MapVector<Operation *, int64_t> byLoop;
   llvm::DenseMap<int64_t, int64_t> states, records;
+  bool measured;
 };
 
 } // namespace
 
 void cutByBudget(ir::KernelOp kernel, TripCounts &tripCounts,
-                 function_ref<bool(Operation *)> canRunAgain) {
+                 function_ref<bool(Operation *)> canRunAgain, bool measured) {
   SmallVector<Block *> blocks{kernel.getBody()};
   kernel.walk([&](ir::RangeOp range) { blocks.push_back(range.getBody()); });
-  Planner planner(tripCounts, canRunAgain);
+  Planner planner(tripCounts, canRunAgain, measured);
   for (Block *block : blocks)
     planner.run(*block, block->getParentOp()->getLoc());
 }
 
-void resolveSizes(ir::KernelOp gradient) {
-  Pushed pushed(gradient);
+void resolveSizes(ir::KernelOp gradient, bool measured) {
+  Pushed pushed(gradient, measured);
   gradient.walk([&](UnrealizedConversionCastOp size) {
     std::optional<int64_t> state = numberOf(size, stateAttr);
     std::optional<int64_t> record = numberOf(size, recordAttr);

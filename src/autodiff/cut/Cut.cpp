@@ -132,8 +132,9 @@ LogicalResult cutLoops(ir::KernelOp kernel, TripCounts &tripCounts, Cuts cuts,
   }
   refusal.code = ErrorCode::NotDifferentiable;
   if (cuts.byBudget)
-    cutByBudget(kernel, tripCounts,
-                [](Operation *loop) { return !obstacleOf(loop); });
+    cutByBudget(
+        kernel, tripCounts, [](Operation *loop) { return !obstacleOf(loop); },
+        /*measured=*/!cuts.uneven);
   return success();
 }
 

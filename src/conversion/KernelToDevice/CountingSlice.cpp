@@ -50,7 +50,7 @@ bool CountingSlice::isForward(Operation *op, Operation *part) const {
 void CountingSlice::addPushes(Operation *part) {
   wantWorkItems(part);
   forEachForward(part, [&](Operation *op) {
-    if (isPush(op))
+    if (isPush(op) || isa<tape::ClaimOp>(op))
       want(op);
   });
   close();

@@ -22,6 +22,8 @@ namespace costate::conversion {
 namespace {
 
 bool drains(Operation *op) { return isa<tape::DrainsOp>(op); }
+bool isBudget(Operation *op) { return isa<tape::BudgetOp>(op); }
+bool isClaim(Operation *op) { return isa<tape::ClaimOp>(op); }
 bool addsToBlock(Operation *op) { return op->hasAttr(inBlockAttr); }
 
 /// What all parts of one kernel share.
@@ -69,7 +71,8 @@ public:
         addsInBlock(range && contains(region, addsToBlock)),
         summation(range ? Summation::of(range) : Summation()),
         pushes(pushesForward(part)), shared(region),
-        hasBlocks(range && ir::hasBlocks(range)), counting(counting) {}
+        hasBlocks(range && ir::hasBlocks(range)),
+        hasBudget(contains(region, isBudget)), counting(counting) {}
 
   LogicalResult run() {
     if (failed(checkRepeated()))
@@ -131,7 +134,7 @@ private:
   /// What the host knows of the tape of a part that has no tiles.
   void computeNeed() {
     ImplicitLocOpBuilder b(part->getLoc(), part);
-    if (pushes)
+    if (pushes && !contains(region, isClaim))
       need = emitNeed(b, part);
   }
 
@@ -149,10 +152,12 @@ private:
     return callWord() + (tiled ? sizeof(TapeCall) / 8 : 0);
   }
   /// A tiled function finds its TapeCall after its other words, and then its
-  /// SortCall. Of others, the host puts the need there, if it knows that.
-  int64_t words() const {
+  /// SortCall. Of others, the host puts the need there, if it knows that, and
+  /// what loops that are cut by a budget may save.
+  int64_t budgetWord() const {
     return sortWord() + (depth ? sizeof(SortCall) / 8 : 0) + (need ? 1 : 0);
   }
+  int64_t words() const { return budgetWord() + (hasBudget ? 1 : 0); }
 
   /// The place of the push in the innermost loop.
   int64_t tapeSite() {
@@ -218,6 +223,8 @@ private:
          named("measured_in_place", b.getBoolAttr(isMeasuredInPlace(part))),
          named("obstacle", b.getStringAttr(obstacle())),
          named("need_word", b.getI64IntegerAttr(need ? sortWord() : -1)),
+         named("budget_word",
+               b.getI64IntegerAttr(hasBudget ? budgetWord() : -1)),
          named("serial", b.getBoolAttr(!range)),
          named("after_pivot", b.getBoolAttr(isAfterPivot(part))),
          named("effects", b.getBoolAttr(contains(region, isEffect))),
@@ -290,6 +297,8 @@ private:
     Captures own = uses;
     own.map(b, partsHere(b, function), op->getRegion(0));
     shared.place(b, op->getRegion(0), function.memory());
+    findBudget(b, function, op);
+    claimed = meetClaims(b, function, op, measures);
     if (range && !measures)
       redirect(b, op->getRegion(0));
     bool addsHere = addsInBlock && !measures;
@@ -304,6 +313,59 @@ private:
     if (addsHere)
       launcher.runtime.callEndInBlock(b);
     function.end(b);
+  }
+
+  void findBudget(ImplicitLocOpBuilder &b, DeviceFunction &function,
+                  Operation *op) {
+    if (!hasBudget)
+      return;
+    Value bytes = loadSlot(b, b.getI64Type(), function.words(), budgetWord());
+    op->walk([&](tape::BudgetOp budget) {
+      budget.replaceAllUsesWith(bytes);
+      budget.erase();
+    });
+  }
+
+  /// Where it measures: a cell for the most bytes that claims come to; else
+  /// null.
+  Value meetClaims(ImplicitLocOpBuilder &b, DeviceFunction &function,
+                   Operation *op, bool measures) {
+    Value cell;
+    if (measures && contains(op->getRegion(0), isClaim)) {
+      cell = LLVM::AllocaOp::create(b, pointerType(b.getContext()),
+                                    b.getI64Type(), constant(b, 1), 8);
+      LLVM::StoreOp::create(b, constant(b, 0), cell);
+    }
+    op->walk([&](tape::ClaimOp claim) {
+      if (cell) {
+        ImplicitLocOpBuilder here(claim.getLoc(), claim);
+        Value all = arith::AddIOp::create(here, usedTape(here, function),
+                                          claim.getBytes());
+        LLVM::StoreOp::create(here, mostClaimed(here, cell, all), cell);
+      }
+      claim.erase();
+    });
+    return cell;
+  }
+
+  static Value mostClaimed(ImplicitLocOpBuilder &b, Value cell, Value bytes) {
+    if (!cell)
+      return bytes;
+    Value before = LLVM::LoadOp::create(b, b.getI64Type(), cell);
+    return arith::MaxUIOp::create(b, before, bytes);
+  }
+
+  /// Bytes of one thread. That of the serial code starts at address 0.
+  Value usedTape(ImplicitLocOpBuilder &b, DeviceFunction &function) {
+    Type pointer = pointerType(b.getContext());
+    Value top = LLVM::LoadOp::create(b, pointer, function.worker());
+    Value to = LLVM::PtrToIntOp::create(b, b.getI64Type(), top);
+    if (!range)
+      return to;
+    Value base = loadSlot(b, pointer, function.worker(), tapeBaseSlot);
+    Value from = LLVM::PtrToIntOp::create(b, b.getI64Type(), base);
+    Value used = arith::SubIOp::create(b, to, from);
+    return arith::DivUIOp::create(b, used, constant(b, warpSize));
   }
 
   void redirect(ImplicitLocOpBuilder &b, Region &copy) {
@@ -321,11 +383,8 @@ private:
         loadSlot(b, pointerType(b.getContext()), function.words(), FrameWord);
     for (auto [k, value] : llvm::enumerate(yield.getValues()))
       storeSlot(b, value, frame, firstSlot + k);
-    if (!measures)
-      return;
-    Value top =
-        LLVM::LoadOp::create(b, pointerType(b.getContext()), function.worker());
-    commitNeed(b, function, LLVM::PtrToIntOp::create(b, b.getI64Type(), top));
+    if (measures)
+      commitNeed(b, function, mostClaimed(b, claimed, usedTape(b, function)));
   }
 
   /// for (k = thread; k < workItems; k += threads) workItem(k), in a form
@@ -495,14 +554,9 @@ private:
     Block::iterator end = pivots.empty() ? body->getTerminator()->getIterator()
                                          : (*pivots.begin())->getIterator();
     splice(b, body, body->begin(), end);
-    Type pointer = pointerType(b.getContext());
-    Value base = loadSlot(b, pointer, function.worker(), tapeBaseSlot);
-    Value top = LLVM::LoadOp::create(b, pointer, function.worker());
-    Value from = LLVM::PtrToIntOp::create(b, b.getI64Type(), base);
-    Value to = LLVM::PtrToIntOp::create(b, b.getI64Type(), top);
-    Value used = arith::SubIOp::create(b, to, from);
-    Value lanes = constant(b, warpSize);
-    used = arith::DivUIOp::create(b, used, lanes);
+    Value used = mostClaimed(b, claimed, usedTape(b, function));
+    Value base = loadSlot(b, pointerType(b.getContext()), function.worker(),
+                          tapeBaseSlot);
     LLVM::StoreOp::create(b, base, function.worker());
     return {arith::MaxUIOp::create(b, most, used)};
   }
@@ -669,8 +723,10 @@ private:
   bool pushes; ///< in its forward sweep
   SharedArrays shared;
   bool hasBlocks; ///< whose work items depend on each other
+  bool hasBudget; ///< for loops that are cut
   Counting counting;
-  Value need; ///< of one thread of it, in bytes; null: not known to the host
+  Value claimed; ///< in the function that is emitted: see meetClaims
+  Value need;    ///< of one thread of it, in bytes; null: not known to the host
   int64_t firstSlot = 0;
 };
 

@@ -330,6 +330,8 @@ void expandRows(Operation *op, Runtime &runtime) {
   if (!isa<tape::TapeDialect>(op->getDialect()) ||
       isa<tape::PushOp, tape::PopOp, tape::PivotOp, tape::BudgetOp>(op))
     return;
+  if (isa<tape::ClaimOp>(op))
+    return op->erase();
   RowBuilder b(op, runtime);
   auto replace = [&](Value value) {
     op->getResult(0).replaceAllUsesWith(value);
@@ -362,20 +364,16 @@ void expandRows(Operation *op, Runtime &runtime) {
 }
 
 /// All lanes share the tape of a worker: where one has many segments and
-/// another one a long rest, there are rows for both. Devices cut no loop by its
-/// budget.
+/// another one a long rest, there are rows for both.
 void expandBudget(tape::BudgetOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
-  Value bytes = constant(b, std::numeric_limits<int64_t>::max());
-  if (!op->getParentOfType<LLVM::LLVMFuncOp>()->hasAttr(lanesAttr)) {
-    Type pointer = LLVM::LLVMPointerType::get(op->getContext());
-    Value slot = LLVM::GEPOp::create(b, pointer, b.getI8Type(), workerOf(op),
-                                     LLVM::GEPArg(8 * budgetSlot));
-    bytes = LLVM::LoadOp::create(b, b.getI64Type(), slot);
-    int64_t lanes = static_cast<int64_t>(op.getLanes().value_or(1));
-    int64_t parts = lanes > 1 ? 2 * lanes : 1;
-    bytes = arith::DivSIOp::create(b, bytes, constant(b, parts));
-  }
+  Type pointer = LLVM::LLVMPointerType::get(op->getContext());
+  Value slot = LLVM::GEPOp::create(b, pointer, b.getI8Type(), workerOf(op),
+                                   LLVM::GEPArg(8 * budgetSlot));
+  Value bytes = LLVM::LoadOp::create(b, b.getI64Type(), slot);
+  int64_t lanes = static_cast<int64_t>(op.getLanes().value_or(1));
+  int64_t parts = lanes > 1 ? 2 * lanes : 1;
+  bytes = arith::DivSIOp::create(b, bytes, constant(b, parts));
   op.replaceAllUsesWith(bytes);
   op.erase();
 }

@@ -237,6 +237,9 @@ struct PlaceTapes : impl::PlaceTapesBase<PlaceTapes> {
   StringRef tryToPlace(ir::RangeOp range) {
     if (contains(range.getBodyRegion(), mayFail))
       return "a work item may fail in it";
+    if (contains(range.getBodyRegion(),
+                 [](Operation *op) { return isa<tape::ClaimOp>(op); }))
+      return "a loop in it runs again from checkpoints";
     if (fastMath)
       shortenChains(range);
     StringRef obstacle;

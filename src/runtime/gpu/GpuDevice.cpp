@@ -14,9 +14,9 @@ namespace {
 class GpuDevice final : public Device {
 public:
   GpuDevice(DeviceInfo info, std::shared_ptr<Driver> driver,
-            TapeBudget tapeBudget, Sorting sorting)
+            TapeBudget heapBudget, Sorting sorting)
       : deviceInfo(std::move(info)),
-        engine(std::move(driver), deviceInfo.memoryLimit, tapeBudget, sorting),
+        engine(std::move(driver), deviceInfo.memoryLimit, heapBudget, sorting),
         copies(engine.memory) {}
 
   const DeviceInfo &info() const override { return deviceInfo; }
@@ -152,18 +152,34 @@ private:
 
 using Kept = std::vector<std::shared_ptr<void>>;
 
+/// While it lives, no launch has a larger budget.
+class GraphBudget {
+public:
+  GraphBudget(Engine &engine, size_t bytes) : engine(engine) {
+    engine.graphBudget = bytes;
+  }
+  ~GraphBudget() { engine.graphBudget = SIZE_MAX; }
+  GraphBudget(const GraphBudget &) = delete;
+
+private:
+  Engine &engine;
+};
+
 /// What a driver has captured, and the scratch memory that it uses.
 class GpuGraph final : public Graph {
 public:
-  GpuGraph(Engine &engine, Kept kept, std::shared_ptr<Captured> captured)
+  GpuGraph(Engine &engine, Kept kept, std::shared_ptr<Captured> captured,
+           size_t budget)
       : engine(engine), kept(std::move(kept)), captured(std::move(captured)),
-        heapBytes(engine.tiles.heapBytes()) {}
+        budget(budget), heapBytes(engine.tiles.heapBytes()) {}
 
   Result<> replay() override {
     ForeignWork work;
     std::lock_guard lock(engine.mutex); // not in the middle of a launch
-    // It may have been dropped to make room.
-    if (auto done = engine.tiles.growHeap(heapBytes); !done)
+    // Others may have had more, or dropped it to make room.
+    if (auto done = engine.tiles.limitHeap(budget); !done)
+      return done;
+    if (auto done = engine.tiles.growHeap(heapBytes, budget); !done)
       return done;
     return engine.driver().replay(*captured);
   }
@@ -172,8 +188,18 @@ private:
   Engine &engine;
   const Kept kept;
   const std::shared_ptr<Captured> captured;
-  const size_t heapBytes;
+  const size_t budget, heapBytes;
 };
+
+/// The launches of a graph find one heap.
+size_t leastBudget(const std::vector<Step> &steps) {
+  size_t least = SIZE_MAX;
+  for (const Step &step : steps)
+    if (auto *launch = std::get_if<KeptLaunch>(&step))
+      if (launch->tapeBudget && !launch->adjoints.empty())
+        least = std::min(least, launch->tapeBudget);
+  return least;
+}
 
 Result<> named(const Step &step, Result<> done) {
   auto *launch = std::get_if<KeptLaunch>(&step);
@@ -208,6 +234,7 @@ Result<std::shared_ptr<Graph>> GpuDevice::capture(std::vector<Step> steps) {
   std::lock_guard lock(engine.mutex);
   CapturingDriver driver(*engine.memory.real);
   CaptureScope scope(engine.memory, driver);
+  GraphBudget budget(engine, leastBudget(steps));
   if (Result<> rehearsed = rehearse(steps); !rehearsed)
     return rehearsed.error();
   driver.keep();
@@ -215,7 +242,7 @@ Result<std::shared_ptr<Graph>> GpuDevice::capture(std::vector<Step> steps) {
   if (!captured)
     return captured.error();
   return std::shared_ptr<Graph>(std::make_shared<GpuGraph>(
-      engine, engine.memory.keepScratch(), *captured));
+      engine, engine.memory.keepScratch(), *captured, engine.graphBudget));
 }
 
 //===-- Exchanges ---------------------------------------------------------===//
@@ -278,8 +305,12 @@ Result<std::shared_ptr<Device>> openGpu(std::string name, std::string target,
   TapeBudget budget{
       std::min(options.tapeBudget.value_or(memoryLimit / 2), memoryLimit),
       options.tapeBudget.has_value()};
-  DeviceInfo info{std::move(name), driver->properties().residentThreads,
-                  memoryLimit, target, driver->properties().isHost};
+  DeviceInfo info{std::move(name),
+                  driver->properties().residentThreads,
+                  memoryLimit,
+                  target,
+                  driver->properties().isHost,
+                  options.tapeBudget.value_or(0)};
   return std::shared_ptr<Device>(std::make_shared<GpuDevice>(
       std::move(info), std::move(driver), budget, options.sorting));
 }

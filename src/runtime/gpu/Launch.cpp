@@ -10,6 +10,7 @@
 #include <csetjmp>
 #include <cstddef>
 #include <cstdio>
+#include <functional>
 
 namespace costate::runtime {
 
@@ -31,6 +32,8 @@ struct Launch {
   Pass pass;
   size_t tapeBytes;       ///< of one thread
   size_t tapeThreads;     ///< that have one; measuring: that would need one
+  size_t serialBytes = 0; ///< of the tape of the serial code
+  gpu::BudgetShares shares = {};
   bool trustsHost = true; ///< with what it has told
   TapeSizes counted = {}; ///< so far
   std::span<const int64_t> extents = {};
@@ -130,12 +133,30 @@ static Result<> reported(Launch &launch) {
 
 //===-- Room for tapes ----------------------------------------------------===//
 
-static Failure tapeFailure(const Engine &engine, const KernelCode &code,
+static Failure tapeFailure(const Engine &engine, const LaunchRequest &request,
                            int64_t site, const std::string &who, size_t bytes) {
-  return {
-      ErrorCode::OutOfMemory,
-      "kernel `" + code.name + "`" + siteText(code, site) + ": " +
-          tapeMemoryText(engine.memory.budget, who + " " + bytesText(bytes))};
+  const KernelCode &code = *request.code;
+  std::string need = who + " " + bytesText(bytes);
+  return {ErrorCode::OutOfMemory,
+          "kernel `" + code.name + "`" + siteText(code, site) + ": " +
+              (request.tapeBudget
+                   ? tapeBudgetText(request.tapeBudget, need)
+                   : tapeMemoryText(engine.memory.budget, need))};
+}
+
+/// What of the budget of a launch, if it has one, is left beside `used`.
+static size_t budgetLeft(const LaunchRequest &request, size_t used) {
+  size_t budget = request.tapeBudget ? request.tapeBudget : SIZE_MAX;
+  return budget - std::min(budget, used);
+}
+
+static size_t wholeWarps(size_t threads) {
+  return (threads + warp - 1) / warp * warp;
+}
+
+/// Threads, in whole warps, of which each may have so many bytes.
+static size_t threadsWithin(size_t budget, size_t bytes) {
+  return budget / bytes / warp * warp;
 }
 
 /// Room for tapes of `bytes` for as many threads as memory allows, a warp at
@@ -144,11 +165,13 @@ static Failure tapeFailure(const Engine &engine, const KernelCode &code,
 static Result<size_t> reserveTapes(Engine &engine, const LaunchRequest &request,
                                    const TapeSizes &needs) {
   size_t bytes = needs.thread;
-  size_t threads = (needs.threads + warp - 1) / warp * warp;
+  size_t threads = wholeWarps(needs.threads);
   if (bytes == 0)
     return threads;
-  size_t fitting = engine.tapes.bytes() / bytes / warp * warp;
-  if (fitting >= threads)
+  threads = std::min(threads,
+                     threadsWithin(budgetLeft(request, needs.serial), bytes));
+  size_t fitting = threadsWithin(engine.tapes.bytes(), bytes);
+  if (threads > 0 && fitting >= threads)
     return threads;
   for (; threads >= warp; threads /= 2) {
     if (!request.deterministic && fitting >= threads / 2 && fitting >= warp)
@@ -159,8 +182,48 @@ static Result<size_t> reserveTapes(Engine &engine, const LaunchRequest &request,
     if (Result<> done = engine.tapes.reserve(bytes * threads); done)
       return threads;
   }
-  return tapeFailure(engine, *request.code, needs.threadSite,
+  return tapeFailure(engine, request, needs.threadSite,
                      "32 work items of the range need", bytes * warp);
+}
+
+/// Room for tapes of `needs`, on as many threads as memory allows.
+static Result<> reserveOnce(Engine &engine, const LaunchRequest &request,
+                            TapeSizes &needs) {
+  auto serial = budgetLeft(request, 0) < needs.serial
+                    ? Result<>(Failure{ErrorCode::OutOfMemory, ""})
+                    : engine.serialTape.reserve(needs.serial);
+  if (!serial)
+    return tapeFailure(engine, request, needs.serialSite,
+                       "the serial code needs", needs.serial);
+  auto threads = reserveTapes(engine, request, needs);
+  if (!threads)
+    return threads.error();
+  needs.threads = *threads;
+  return {};
+}
+
+/// Where memory is short, tapes of other launches give way.
+static Result<> reserve(Engine &engine, const LaunchRequest &request,
+                        TapeSizes &needs) {
+  auto done = reserveOnce(engine, request, needs);
+  size_t least = needs.serial + warp * needs.thread;
+  if (done || engine.memory.isCapturing() || budgetLeft(request, 0) < least)
+    return done;
+  engine.tapes.clear();
+  engine.serialTape.clear();
+  engine.tiles.dropHeap();
+  return reserveOnce(engine, request, needs);
+}
+
+/// Of a function in tiles, beside the other tapes of the launch.
+static TapeBudget heapBudget(const Launch &launch) {
+  const Engine &engine = launch.engine;
+  size_t used = launch.serialBytes + launch.tapeBytes * launch.tapeThreads;
+  TapeBudget budget = engine.heapBudget;
+  if (launch.request.tapeBudget)
+    budget = {budgetLeft(launch.request, used), true};
+  budget.bytes = std::min(budget.bytes, engine.graphBudget);
+  return budget;
 }
 
 //===-- What the host code calls ------------------------------------------===//
@@ -387,6 +450,9 @@ static void setWords(Launch &launch, const DeviceFunction &function, Grid grid,
         address(engine.cells.address() + partsOffset);
   words[PerThreadWord] = static_cast<uint64_t>(workItems / threads);
   words[RestWord] = static_cast<uint64_t>(workItems % threads);
+  if (function.budgetWord >= 0)
+    words[function.budgetWord] =
+        function.serial ? launch.shares.serial : launch.shares.thread;
 }
 
 static Result<> runFunction(Launch &launch, const DeviceFunction &function,
@@ -408,10 +474,10 @@ static Result<> runFunction(Launch &launch, const DeviceFunction &function,
   }
   setWords(launch, function, grid, workItems, words);
   if (function.tiles)
-    return engine.tiles.run({*launch.loaded.module, *launch.request.code,
-                             function, *launch.loaded.needs,
-                             numberOf(launch, function), words, workItems,
-                             engine.partials, words[TicketWord]});
+    return engine.tiles.run(
+        {*launch.loaded.module, *launch.request.code, function,
+         *launch.loaded.needs, numberOf(launch, function), words, workItems,
+         engine.partials, words[TicketWord], heapBudget(launch)});
   if (auto done =
           engine.driver().launch(*launch.loaded.module, symbol, grid,
                                  {words, static_cast<size_t>(function.words)},
@@ -475,6 +541,7 @@ static Result<> measureInPlace(Launch &launch, const DeviceFunction &function,
   needs.threadSite = function.tapeSite;
   needs.threads = std::max(needs.threads, launch.tapeThreads);
   needs.thread = std::max<uint64_t>(needs.thread, launch.tapeBytes);
+  needs.serial = launch.serialBytes;
   auto reserved = reserveTapes(launch.engine, launch.request, needs);
   if (!reserved)
     return reserved.error();
@@ -673,17 +740,56 @@ static size_t deepestTile(const DeviceCode &code, const LoadedCode &loaded) {
   return most;
 }
 
-/// Room for tapes of `needs`, on as many threads as memory allows.
-static Result<> reserve(Engine &engine, const LaunchRequest &request,
-                        TapeSizes &needs) {
-  if (auto done = engine.serialTape.reserve(needs.serial); !done)
-    return tapeFailure(engine, *request.code, needs.serialSite,
-                       "the serial code needs", needs.serial);
-  auto threads = reserveTapes(engine, request, needs);
-  if (!threads)
-    return threads.error();
-  needs.threads = *threads;
-  return {};
+/// Bytes for the tapes of a launch; those of other launches give way.
+static size_t bytesForTapes(const Engine &engine,
+                            const LaunchRequest &request) {
+  if (request.tapeBudget)
+    return request.tapeBudget;
+  size_t held = engine.tapes.bytes() + engine.serialTape.bytes() +
+                engine.tiles.heapBytes();
+  return (engine.memory.budget.left() + held) / 8 * 7;
+}
+
+static BudgetShares sharesOf(const DeviceCode &code, size_t bytes,
+                             size_t threads) {
+  auto pushes = [&](bool serial) {
+    return std::ranges::any_of(code.functions, [&](const auto &function) {
+      return function.pushes && function.serial == serial;
+    });
+  };
+  if (pushes(true) && pushes(false))
+    bytes /= 2;
+  return {bytes / threads, bytes};
+}
+
+/// How many threads have a share is known when they have been counted once.
+/// What is not in loops is not a part of the shares.
+static Result<TapeSizes>
+measureShares(Engine &engine, const LaunchRequest &request,
+              const std::function<Result<TapeSizes>(BudgetShares)> &measure) {
+  size_t bytes = bytesForTapes(engine, request);
+  size_t threads =
+      static_cast<size_t>(engine.driver().properties().residentThreads);
+  BudgetShares shares = sharesOf(*request.code->device, bytes, threads);
+  for (int corrections = 0;;) {
+    auto needs = measure(shares);
+    if (!needs)
+      return needs;
+    needs->shares = shares;
+    size_t counted = std::max(wholeWarps(needs->threads), warp);
+    uint64_t least = needs->serial + warp * needs->thread;
+    if (counted < threads) {
+      threads = counted;
+      shares = sharesOf(*request.code->device, bytes, threads);
+    } else if (least <= bytes || corrections == 2) {
+      return needs;
+    } else {
+      ++corrections;
+      uint64_t excess = least - bytes;
+      shares.serial -= std::min(shares.serial, excess);
+      shares.thread -= std::min(shares.thread, excess / warp + 8);
+    }
+  }
 }
 
 const TapeSizes *CountedSizes::find(std::span<const uint64_t> from) const {
@@ -698,6 +804,9 @@ void CountedSizes::keep(std::span<const uint64_t> from,
   constexpr size_t most = 16;
   if (from.empty())
     return;
+  std::erase_if(last, [&](const auto &known) {
+    return std::ranges::equal(known.first, from);
+  });
   if (last.size() == most)
     last.pop_front();
   last.emplace_back(std::vector(from.begin(), from.end()), sizes);
@@ -707,8 +816,16 @@ void CountedSizes::keep(std::span<const uint64_t> from,
 /// has no room for that, all tapes are measured.
 static Result<TapeSizes> reserve(Engine &engine, const LaunchRequest &request,
                                  const DeviceCode &code, LoadedCode &loaded) {
-  auto launch = [&](Pass pass, bool trustsHost) -> Launch {
-    return {engine, request, code, loaded, pass, 0, 0, trustsHost};
+  auto launch = [&](Pass pass, bool trustsHost,
+                    BudgetShares shares = {}) -> Launch {
+    return {engine, request, code, loaded, pass, 0, 0, 0, shares, trustsHost};
+  };
+  auto measured = [&](bool trustsHost) {
+    if (!request.code->fitsBudget)
+      return measure(launch(Pass::Measure, trustsHost));
+    return measureShares(engine, request, [&](BudgetShares shares) {
+      return measure(launch(Pass::Measure, trustsHost, shares));
+    });
   };
   if (!code.pushes)
     return TapeSizes();
@@ -722,13 +839,12 @@ static Result<TapeSizes> reserve(Engine &engine, const LaunchRequest &request,
         return function.needWord >= 0;
       });
   for (bool trustsHost = tells;; trustsHost = false) {
-    auto needs = trustsHost && code.knowsNeeds
-                     ? count(launch(Pass::Count, true))
-                     : measure(launch(Pass::Measure, trustsHost));
+    bool isTold = trustsHost && code.knowsNeeds && !request.code->fitsBudget;
+    auto needs =
+        isTold ? count(launch(Pass::Count, true)) : measured(trustsHost);
     if (!needs)
       return needs;
-    if (!loaded.counted.find(request.countedFrom))
-      loaded.counted.keep(request.countedFrom, *needs);
+    loaded.counted.keep(request.countedFrom, *needs);
     auto done = reserve(engine, request, *needs);
     if (done || !trustsHost)
       return done ? needs : done.error();
@@ -748,14 +864,22 @@ Result<LaunchReport> launch(Engine &engine, const LaunchRequest &request) {
     if (auto done = openMessages(engine); !done)
       return done.error();
   auto needs = reserve(engine, request, code, **loaded);
-  if (!needs)
+  if (!needs) {
+    if (request.isUntouched)
+      *request.isUntouched = true;
     return needs.error();
-  Launch real{engine,    request,       code,          **loaded,
-              Pass::Run, needs->thread, needs->threads};
+  }
+  Launch real{engine,         request,       code,
+              **loaded,       Pass::Run,     needs->thread,
+              needs->threads, needs->serial, needs->shares};
   if (auto done = pass(real); !done)
     return done.error();
-  return LaunchReport{std::max(
-      {real.tapeBytes, size_t(needs->serial), deepestTile(code, **loaded)})};
+  bool tiles = std::ranges::any_of(code.functions, &DeviceFunction::tiles);
+  return LaunchReport{
+      .tapeBytes = std::max(
+          {real.tapeBytes, size_t(needs->serial), deepestTile(code, **loaded)}),
+      .allBytes = needs->serial + real.tapeBytes * real.tapeThreads +
+                  (tiles ? engine.tiles.heapBytes() : 0)};
 }
 
 } // namespace costate::runtime::gpu

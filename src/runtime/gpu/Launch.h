@@ -12,11 +12,17 @@
 
 namespace costate::runtime::gpu {
 
+/// What loops that are cut by a budget may take of their tape, in bytes.
+struct BudgetShares {
+  uint64_t thread = 0, serial = 0;
+};
+
 /// What tapes need, in bytes.
 struct TapeSizes {
   uint64_t thread = 0, serial = 0;
   size_t threads = 0;
   int64_t threadSite = -1, serialSite = -1;
+  BudgetShares shares = {}; ///< with which they need that
 };
 
 /// What launches have needed, by what it followed from; of the last ones.
@@ -40,11 +46,11 @@ struct LoadedCode {
 
 /// What all launches of one device share; `mutex` is held during a launch.
 struct Engine {
-  Engine(std::shared_ptr<Driver> driver, size_t limit, TapeBudget tapeBudget,
+  Engine(std::shared_ptr<Driver> driver, size_t limit, TapeBudget heapBudget,
          Sorting sorting)
       : memory(std::move(driver), limit), frame(memory), tapes(memory),
         serialTape(memory), partials(memory), cells(memory), messages(memory),
-        tiles(memory, tapeBudget, sorting) {}
+        tiles(memory, sorting), heapBudget(heapBudget) {}
 
   Driver &driver() const { return memory.driver(); }
 
@@ -52,6 +58,9 @@ struct Engine {
   Memory memory;
   Scratch frame, tapes, serialTape, partials, cells, messages;
   Tiles tiles;
+  const TapeBudget heapBudget; ///< of launches that have no budget
+  /// While they are captured: the least of all launches.
+  size_t graphBudget = SIZE_MAX;
   std::map<const DeviceCode *, LoadedCode> loaded;
 };
 

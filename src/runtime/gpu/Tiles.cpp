@@ -11,7 +11,8 @@ namespace costate::runtime::gpu {
 
 /// The heap that drains have whatever the budget, where blocks have little
 /// shared memory.
-static constexpr size_t drainBytes = size_t(256) << 10;
+static constexpr size_t drainBytes = size_t(256) << 10,
+                        leastSharedOfDrain = drainBytes / 2;
 /// The heap doubles from one to the next.
 static constexpr int mostDrains = 32;
 /// Warps of a multiprocessor, fewer of which leave it idle.
@@ -75,18 +76,19 @@ static uint64_t usualRows(const TapeNeed &known, const SortReport &seen) {
 /// Where little is on the chip, the largest part of a heap for sorted ranges
 /// would be for few deep tiles; and what an interface keeps back of the chip is
 /// no reason to take memory that nobody has granted.
-bool Tiles::avoidsHeap(const SharedTapes &tapes,
-                       const RangeTapes &range) const {
-  if (budget == 0 || (range.usual && !range.isExact && tapes.isLittle()))
+bool Tiles::avoidsHeap(TapeBudget budget, const SharedTapes &tapes,
+                       const RangeTapes &range) {
+  if (budget.bytes == 0 || (range.usual && !range.isExact && tapes.isLittle()))
     return true;
-  return !budgetIsChosen && !tapes.ofChip().place(range).wantsHeap;
+  return !budget.isChosen && !tapes.ofChip().place(range).wantsHeap;
 }
 
 Result<TapePlan> Tiles::plan(const TiledLaunch &launch,
                              const RangeTapes &range) {
   SharedTapes tapes = sharedTapes(launch.function);
   TapePlacement place = tapes.place(range);
-  if (place.shared && (!place.wantsHeap || avoidsHeap(tapes, range)))
+  if (place.shared &&
+      (!place.wantsHeap || avoidsHeap(launch.budget, tapes, range)))
     return *place.shared;
   auto heap = planHeap(launch, range.tiles, range.known);
   return heap && place.shared && !holds(*heap, range.known) ? *place.shared
@@ -125,7 +127,7 @@ Result<TapePlan> Tiles::planHeap(const TiledLaunch &launch, uint64_t tiles,
                 .leastWarps = leastWarps * processors,
                 .mostWarps = warps};
   uint64_t wanted = plan.mostWarps * known.rows * rowBytes;
-  if (auto done = growHeap(std::min<uint64_t>(wanted, budget)); !done)
+  if (auto done = growHeap(wanted, launch.budget.bytes); !done)
     return done.error();
   return plan;
 }
@@ -192,16 +194,26 @@ Result<> Tiles::storeHeap() {
   return memory.driver().upload(control.address(), words.data(), sizeof words);
 }
 
-Result<> Tiles::growHeap(size_t bytes) {
-  bytes = std::min(bytes, budget);
+Result<> Tiles::growHeap(size_t bytes, size_t most) {
+  bytes = std::min(bytes, most);
   if (bytes <= heap.bytes() || bytes <= refused)
     return {};
   size_t before = heap.bytes();
-  size_t larger = std::min(std::max(bytes, 2 * before), budget);
+  size_t larger = std::min(std::max(bytes, 2 * before), most);
   for (size_t size : {larger, bytes, bytes / 2, bytes / 4, before})
     if (size && heap.reserve(size))
       break;
   refused = heap.bytes() < bytes ? bytes : 0;
+  return storeHeap();
+}
+
+Result<> Tiles::limitHeap(size_t most) {
+  bool hasDrain =
+      memory.driver().properties().sharedPerBlock < leastSharedOfDrain;
+  if (heap.bytes() <= std::max(most, hasDrain ? drainBytes : 0))
+    return {};
+  heap.clear();
+  refused = 0;
   return storeHeap();
 }
 
@@ -249,7 +261,7 @@ Result<> Tiles::prepare() {
 }
 
 Result<> Tiles::reserveDrain() {
-  if (memory.driver().properties().sharedPerBlock >= drainBytes / 2 ||
+  if (memory.driver().properties().sharedPerBlock >= leastSharedOfDrain ||
       heap.bytes() > 0)
     return {};
   if (auto done = heap.reserve(drainBytes); !done)
@@ -372,6 +384,8 @@ uint64_t Tiles::nameOf(const TiledLaunch &launch) {
 
 Result<> Tiles::run(const TiledLaunch &launch) {
   auto tiles = (static_cast<uint64_t>(launch.workItems) + 31) / 32;
+  if (auto done = limitHeap(launch.budget.bytes); !done)
+    return done;
   if (auto done = prepare(); !done)
     return done;
   TapeCall call{};
@@ -451,7 +465,8 @@ Result<> Tiles::repeat(const TiledLaunch &launch, TapeCall &call,
       return {};
     size_t before = heap.bytes();
     size_t wanted = (failure->rows + failure->rows / 8) * rowBytes;
-    if (auto done = growHeap(std::max(wanted, 2 * before)); !done)
+    if (auto done = growHeap(std::max(wanted, 2 * before), launch.budget.bytes);
+        !done)
       return done;
     if (heap.bytes() == before || drains == mostDrains)
       return this->failure();
@@ -483,8 +498,8 @@ Failure Tiles::failureOf(const TapeFailure &raised) const {
               bytesText(raised.rows * rowBytes) + ", tapes have " +
               bytesText(heap.bytes()) +
               "; gradients that it has added to are unusable, and later "
-              "launches did nothing; raise the budget "
-              "(DeviceOptions::tape_budget, COSTATE_TAPE_BUDGET) or the limit "
+              "launches did nothing; raise the budget (`tape_budget`, "
+              "COSTATE_TAPE_BUDGET) or the limit "
               "(DeviceOptions::memory_limit, COSTATE_MEMORY_LIMIT), or split "
               "the loop over several launches"};
 }

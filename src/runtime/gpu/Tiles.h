@@ -70,6 +70,12 @@ private:
   std::vector<Kept> keptOf;
 };
 
+/// Bytes for the heap.
+struct TapeBudget {
+  size_t bytes;
+  bool isChosen; ///< by the user, who grants it wherever it saves time
+};
+
 /// A launch of one function.
 struct TiledLaunch {
   Module &module;
@@ -81,6 +87,7 @@ struct TiledLaunch {
   int64_t workItems;
   Scratch &partials; ///< of its sums
   uint64_t ticket;   ///< for them
+  TapeBudget budget;
 
   /// A TapeCall, and after it, if the function sorts, a SortCall.
   uint64_t *callWords() const { return sortWords() - sizeof(TapeCall) / 8; }
@@ -90,20 +97,12 @@ struct TiledLaunch {
   }
 };
 
-/// Bytes for the heap.
-struct TapeBudget {
-  size_t bytes;
-  bool isChosen; ///< by the user, who grants it wherever it saves time
-};
-
 /// The tapes of one stream.
 class Tiles {
 public:
-  /// `budget`: bytes that the heap may have.
-  Tiles(Memory &memory, TapeBudget budget, Sorting sorting)
-      : memory(memory), budget(budget.bytes), budgetIsChosen(budget.isChosen),
-        sorter(memory, sorting), control(memory), heap(memory, true),
-        lists(memory) {}
+  Tiles(Memory &memory, Sorting sorting)
+      : memory(memory), sorter(memory, sorting), control(memory),
+        heap(memory, true), lists(memory) {}
 
   /// Queues a function and its drain. Waits if nothing is known of its tapes.
   /// Sums are added up by the last drain.
@@ -113,8 +112,10 @@ public:
   /// Later launches, and graphs that are replayed, make it again.
   void dropHeap();
   size_t heapBytes() const { return heap.bytes(); }
-  /// At least `bytes`, if memory allows.
-  Result<> growHeap(size_t bytes);
+  /// At least `bytes`, and no more than `most`, if memory allows.
+  Result<> growHeap(size_t bytes, size_t most);
+  /// No more than `most`; what launches need of it they make again.
+  Result<> limitHeap(size_t most);
 
 private:
   SharedTapes sharedTapes(const DeviceFunction &function) const {
@@ -123,7 +124,8 @@ private:
   int64_t drainBlocks(uint64_t tiles) const;
   Result<> prepare();
   Result<> prepareLists(TapeCall &call);
-  bool avoidsHeap(const SharedTapes &tapes, const RangeTapes &range) const;
+  static bool avoidsHeap(TapeBudget budget, const SharedTapes &tapes,
+                         const RangeTapes &range);
   Result<TapePlan> plan(const TiledLaunch &launch, const RangeTapes &range);
   Result<int64_t> residentBlocks(const TiledLaunch &launch, int64_t &kept,
                                  const std::string &symbol, int blockThreads,
@@ -166,8 +168,6 @@ private:
   uint64_t nameOf(const TiledLaunch &launch);
 
   Memory &memory;
-  const size_t budget;
-  const bool budgetIsChosen;
   size_t refused = 0; ///< bytes that the heap could not have
   Sorter sorter;
   Scratch control, heap, lists;
