@@ -3,7 +3,7 @@
 The parts: unit tests (GoogleTest), the same on the host as a GPU, also under
 several schedules, a part of them on Vulkan, text tests (lit), the Python
 package, its types, a program outside the tree, the listings of the documentation and its
-site, a round through the benchmarks, the rules about the tree itself, and
+site, ranks of MPI, a round through the benchmarks, the rules about the tree itself, and
 whether it links without shared LLVM.
 """
 
@@ -17,6 +17,7 @@ from pathlib import Path
 import docs
 import external
 import listings
+import mpi
 import package
 import python
 import schedules
@@ -47,7 +48,7 @@ def sanitizer_environment():
 
 
 PARTS = {"unit": unit, "simt": simt, "schedules": schedules, "vulkan": vulkan, "text": text, "python": python, "types": typed,
-         "external": external, "listings": listings, "docs": docs, "smoke": smoke, "structure": structure,
+         "external": external, "listings": listings, "docs": docs, "mpi": mpi, "smoke": smoke, "structure": structure,
          "package": package}
 QUICK = {"structure": structure.run, "text": text.run, "unit": unit.run_quick, "python": python.run_quick}
 

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-WITHOUT_LLVM = {"base", "code", "syntax", "runtime", "api"}
+WITHOUT_LLVM = {"base", "code", "syntax", "runtime", "api", "mpi"}
 
 
 def order():

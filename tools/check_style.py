@@ -19,7 +19,7 @@ LISTS = {
     "src/interpreter/Scalars.cpp": "scalarOperations",
 }
 # What users call, the tracer from inside of their code; a handler of LLVM's.
-THROWS = ("src/api/", "src/syntax/", "src/compiler/CompilerMemory.cpp")
+THROWS = ("src/api/", "src/mpi/", "src/syntax/", "src/compiler/CompilerMemory.cpp")
 SKIPPED = re.compile(r'R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'|//[^\n]*|/\*.*?\*/|^\s*#(?:[^\n]*\\\n)*[^\n]*', re.S | re.M)
 SCOPE = re.compile(r"\b(namespace|class|struct|union|enum|extern)\b")
 

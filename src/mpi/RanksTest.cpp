@@ -1,0 +1,129 @@
+/// One rank of several under mpirun: gradients through halos beside those of
+/// the same domain on one rank. Prints `passed`, or what is wrong. With
+/// `lost`: rank 1 stops answering; with `kill`: it ends.
+
+#include "costate/costate.h"
+#include "costate/mpi.h"
+#include "costate/syntax.h"
+
+#include <csignal>
+#include <cstring>
+#include <iostream>
+#include <thread>
+
+using namespace costate;
+using namespace costate::distributed;
+
+using Values = std::vector<double>;
+constexpr int rows = 12, columns = 3;
+
+static Kernel neighbours() {
+  return kernel("neighbours", [](ArrayRef<double, 2> u, ArrayRef<double, 2> v,
+                                 Scalar<int64_t> width) {
+    parallel({u.size(0) - 2 * width, u.size(1)}, [&](Index k, Index j) {
+      Index i = k + width;
+      v(i, j) = u(i, j) + 0.3 * u(i - width, j) * u(i + width, j);
+    });
+  });
+}
+
+static Kernel squares() {
+  return kernel("squares", [](ArrayRef<double, 2> u, ArrayRef<double, 0> loss,
+                              Scalar<int64_t> width) {
+    parallel({u.size(0) - 2 * width, u.size(1)}, [&](Index i, Index j) {
+      loss() += u(i + width, j) * u(i + width, j);
+    });
+  });
+}
+
+/// The gradient of all rows, on all ranks.
+static Values gradientOn(const Group &group, int64_t width, bool periodic) {
+  Device device = Device::open("cpu", {.threads = 1});
+  int64_t first = group->rank() * rows / group->size();
+  int64_t own = (group->rank() + 1) * rows / group->size() - first;
+  auto make = [&] {
+    return device.array<double>({own + 2 * width, columns}, grad);
+  };
+  Array<double> u = make(), v = make(), loss = device.array<double>({}, grad);
+  Values start(static_cast<size_t>(u.size()));
+  for (int64_t k = 0; k < own * columns; ++k)
+    start[static_cast<size_t>(width * columns + k)] =
+        std::sin(double(first * columns + k));
+  u.from_host(start);
+  Halo before(u, 0, width, periodic, group),
+      after(v, 0, width, periodic, group);
+  Kernel step = neighbours(), measure = squares();
+  Tape tape;
+  {
+    auto recording = tape.record();
+    before();
+    step(u, v, width);
+    after.start();
+    after.finish();
+    step(v, u, width);
+    measure(u, loss, width);
+  }
+  tape.backward(loss);
+  Values slopes = u.grad().to_host(), all(rows * columns);
+  std::copy(slopes.begin() + width * columns, slopes.end() - width * columns,
+            all.begin() + first * columns);
+  Array<double> shared = device.array<double>({rows * columns});
+  shared.from_host(all);
+  sum_over_ranks(shared, group);
+  return shared.to_host();
+}
+
+template <class T> static bool sums(const Group &group) {
+  Array<T> x = Device::open("cpu", {.threads = 1}).array<T>({3});
+  x.fill(T(group->rank() + 1));
+  sum_over_ranks(x, group);
+  int expected = group->size() * (group->size() + 1) / 2;
+  return x.to_host()[2] == T(expected);
+}
+
+static std::string problem(const Group &group) {
+  Group alone = in_process(1).front();
+  for (int64_t width = 1; width <= 3; ++width)
+    for (bool periodic : {false, true}) {
+      Values found = gradientOn(group, width, periodic);
+      Values expected = gradientOn(alone, width, periodic);
+      for (size_t k = 0; k < found.size(); ++k)
+        if (std::abs(found[k] - expected[k]) > 1e-14)
+          return "the gradient differs";
+    }
+  if (!(sums<f16>(group) && sums<float>(group) && sums<int8_t>(group) &&
+        sums<uint16_t>(group) && sums<int64_t>(group)))
+    return "a sum differs";
+  group->barrier();
+  return "";
+}
+
+/// Rank 1 goes, the others say what they get.
+static void lose(const Group &group, bool kill) {
+  Array<double> u = Device::open("cpu", {.threads = 1}).array<double>({4});
+  Halo halo(u, 0, 1, true, group);
+  halo();
+  if (group->rank() == 1 && kill)
+    std::raise(SIGKILL);
+  if (group->rank() == 1)
+    std::this_thread::sleep_for(std::chrono::seconds(4));
+  else
+    halo();
+}
+
+int main(int count, char **arguments) {
+  bool loses = count > 1;
+  Group group = mpi(std::chrono::milliseconds(loses ? 1000 : 30000));
+  try {
+    if (loses)
+      lose(group, std::strcmp(arguments[1], "kill") == 0);
+    std::string wrong = loses ? "" : problem(group);
+    if (!loses)
+      std::cout << (wrong.empty() ? "passed" : wrong) << std::endl;
+  } catch (const Error &error) {
+    bool isLost = error.code() == ErrorCode::RankLost;
+    std::cout << (isLost ? "RankLost " : "") << error.what() << std::endl;
+    std::_Exit(0);
+  }
+  return 0;
+}
