@@ -1,0 +1,73 @@
+// RUN: costate-opt %s --differentiate-reverse='by-budget measured' --canonicalize --cse | FileCheck %s
+
+// Where the tape is measured before it runs, the forward sweep tells what a
+// segment saves when it runs again: its iterations, by what one saves in words
+// of lanes, also if it takes only one side of its branch.
+// CHECK-LABEL: costate.kernel @branch.grad
+// CHECK:         %[[RECORD:.*]] = arith.constant 2.400000e+01 : f64
+// CHECK:         costate.range
+// CHECK:           tape.budget
+// CHECK:           arith.muli
+// CHECK-NEXT:      arith.subi
+// CHECK-NEXT:      %[[ALL:.*]] = arith.mulf %{{.*}}, %[[RECORD]] : f64
+// CHECK-NEXT:      %[[CLAIM:.*]] = costate.to_int %[[ALL]]
+// CHECK:           scf.for
+// CHECK:           } {costate.rerun
+// CHECK-NEXT:      tape.claim %[[CLAIM]]
+// CHECK-NEXT:      scf.for
+// CHECK:           } {costate.rest
+// CHECK-NEXT:      tape.pivot
+// CHECK-NOT:       tape.claim
+// CHECK:         costate.return
+costate.kernel @branch(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %n: i64) {
+  %e = costate.extent %x[0] : !costate.array<f64, 1>
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %none = arith.constant 0.0 : f64
+  costate.range (%i) in (%e) {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    %r = scf.for %k = %zero to %n step %one iter_args(%a = %v) -> (f64) : i64 {
+      %c = arith.cmpf olt, %a, %none : f64
+      %s = scf.if %c -> (f64) {
+        %q = costate.sin %a : f64
+        %p = arith.mulf %a, %q : f64
+        scf.yield %p : f64
+      } else {
+        scf.yield %a : f64
+      }
+      scf.yield %s : f64
+    }
+    costate.store %r, %y[%i] : !costate.array<f64, 1>
+  }
+}
+
+// Of a nest whose inner loop has another length in each iteration, only that is
+// cut: what segments of the outer one would save is not known.
+// CHECK-LABEL: costate.kernel @nest.grad
+// CHECK:         costate.range
+// CHECK:           tape.budget
+// CHECK:           scf.for
+// CHECK:             scf.for
+// CHECK:             } {costate.rerun
+// CHECK:             tape.claim
+// CHECK:             } {costate.rest
+// CHECK-NOT:       costate.rerun
+// CHECK:           tape.pivot
+costate.kernel @nest(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %n: i64) {
+  %e = costate.extent %x[0] : !costate.array<f64, 1>
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  costate.range (%i) in (%e) {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    %r = scf.for %k = %zero to %n step %one iter_args(%a = %v) -> (f64) : i64 {
+      %m = arith.muli %k, %k : i64
+      %s = scf.for %j = %zero to %m step %one iter_args(%b = %a) -> (f64) : i64 {
+        %q = costate.sin %b : f64
+        %p = arith.mulf %b, %q : f64
+        scf.yield %p : f64
+      }
+      scf.yield %s : f64
+    }
+    costate.store %r, %y[%i] : !costate.array<f64, 1>
+  }
+}
