@@ -85,6 +85,9 @@ Kernel serial(size_t budget = 0) {
           }
           y(i) = v;
         }
+        FOR (i, 4, workItems) {
+          y(i) = 2.0 * x(i);
+        }
       },
       {.tape_budget = budget});
 }
