@@ -17,7 +17,7 @@ using Role = runtime::Parameter::Role;
 /// Whether the launch and not its caller has the array.
 static bool isProvided(const runtime::Parameter &parameter) {
   return parameter.role == Role::Version || parameter.role == Role::Scratch ||
-         parameter.role == Role::Owners;
+         parameter.role == Role::Owners || parameter.role == Role::Marks;
 }
 
 /// Whether memory of `parameter` changes when the kernel or its derivative
@@ -123,7 +123,9 @@ BoundLaunch::Workspace BoundLaunch::makeWorkspace() const {
     if (!workspace.memory)
       workspace.memory = std::make_shared<runtime::CopyMemory>(call.device);
     const ArrayStorage &like = *arrayOf(call, parameter);
-    DType dtype = parameter.role == Role::Owners ? DType::I64 : like.dtype;
+    DType dtype = parameter.role == Role::Owners  ? DType::I64
+                  : parameter.role == Role::Marks ? DType::I8
+                                                  : like.dtype;
     Result<runtime::Buffer> buffer =
         workspace.memory->take(static_cast<size_t>(like.size) * sizeOf(dtype));
     if (!buffer)

@@ -140,6 +140,7 @@ struct Parameter {
              ///< recording primal, read by the gradient
     Scratch, ///< to work on, of any contents
     Owners,  ///< i64, likewise
+    Marks,   ///< i8, likewise
   };
   Role role;
   uint32_t argument;

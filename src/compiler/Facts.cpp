@@ -68,7 +68,8 @@ static runtime::Parameter parameterOf(ir::KernelOp kernel, unsigned number) {
   if (IntegerAttr argument = belongsTo(ir::scratchOfAttr))
     return {Role::Scratch, static_cast<uint32_t>(argument.getInt()), rank};
   if (IntegerAttr argument = belongsTo(ir::ownersOfAttr))
-    return {Role::Owners, static_cast<uint32_t>(argument.getInt()), rank};
+    return {array.getElementType().isInteger(64) ? Role::Owners : Role::Marks,
+            static_cast<uint32_t>(argument.getInt()), rank};
   return {Role::Primal, number, rank};
 }
 

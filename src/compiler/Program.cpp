@@ -370,7 +370,7 @@ private:
     derived.kernel = *derived.module->getOps<ir::KernelOp>().begin();
     ErrorCode code = ErrorCode::BadKernel;
     if (derivation.mode != Mode::Primal) {
-      if (derivation.mode == Mode::Gradient)
+      if (derivation.mode == Mode::Gradient || derivation.mode == Mode::Check)
         code = ErrorCode::CannotReplay;
       if (Result<> done =
               takeGradient(derived, derivation, diagnostics, repeats);

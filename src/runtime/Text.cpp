@@ -69,6 +69,8 @@ std::string parameterText(const KernelCode &code, const Parameter &parameter) {
     text = "a copy of " + text;
   if (parameter.role == Role::Owners)
     text = "what tells who writes " + text;
+  if (parameter.role == Role::Marks)
+    text = "what tells when the launch writes " + text;
   for (uint32_t order = 0; order < parameter.order; ++order)
     text = "the tangent of " + text;
   return text;

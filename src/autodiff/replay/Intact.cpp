@@ -47,7 +47,7 @@ constexpr llvm::StringLiteral steers =
 
 /// What is known of an element: nothing, that it was read before the launch has
 /// written it, or in which part the launch has written it last.
-enum Mark : int64_t { Untouched, Read, Written };
+enum Mark : int64_t { Untouched, Read, Written, Most = 127 };
 
 unsigned argumentOf(Value array) {
   return cast<BlockArgument>(array).getArgNumber();
@@ -62,8 +62,10 @@ ir::KernelOp copyOf(ir::KernelOp kernel) {
   return cast<ir::KernelOp>(builder.clone(*kernel));
 }
 
-Value constant(Builder &b, int64_t value) {
-  return arith::ConstantOp::create(b, b.getI64IntegerAttr(value));
+/// As elements of i8 are computed with.
+Value markOf(Builder &b, int64_t value) {
+  return arith::ConstantOp::create(
+      b, b.getI32IntegerAttr(static_cast<int32_t>(value)));
 }
 
 Value compare(Builder &b, arith::CmpIPredicate predicate, Value one,
@@ -90,9 +92,14 @@ public:
         bool overwrites)
       : arguments(arguments), overwrites(overwrites) {
     Writes writes = writesOf(marked);
-    for (auto &[array, accesses] : writes)
-      if (!ir::holdsOwners(array))
-        written.insert(argumentOf(array));
+    for (auto &[array, accesses] : writes) {
+      if (ir::holdsOwners(array))
+        continue;
+      written.insert(argumentOf(array));
+      auto isStore = [](auto &access) { return isa<ir::StoreOp>(access.op); };
+      if (llvm::all_of(accesses, isStore) && !mayWriteAgain(writes, array))
+        inPlace.insert(argumentOf(array));
+    }
     classify(marked, writes, needed);
     kernel = copyOf(marked);
   }
@@ -106,8 +113,9 @@ public:
     markStrict();
     expandAdditions();
     compareLeft();
-    if (addsInAnyOrder())
-      tolerateRounding();
+    isTolerant = addsInAnyOrder();
+    if (isTolerant)
+      kernel.walk([](ir::AssertOp op) { tolerateRounding(op); });
     findMarked();
     redirect();
     initialise();
@@ -123,6 +131,7 @@ private:
     Builder b(marked.getLoc(), marked.getContext());
     for (auto [number, access] : llvm::enumerate(accessesIn(marked))) {
       access.op->setAttr(loadAttr, b.getI64IntegerAttr(number));
+      parts = std::max<int64_t>(parts, partNumber(access.op));
       access.op->setAttr(inPartAttr,
                          b.getI64IntegerAttr(partNumber(access.op)));
       auto load = dyn_cast<ir::LoadOp>(access.op);
@@ -136,6 +145,12 @@ private:
       if (one.isRepeated)
         repeated.insert(placeOf(*accessOf(one.load)));
     }
+  }
+
+  /// Whether its elements are written once, so that all is told by comparing
+  /// what is stored.
+  bool isInPlace(Value array) const {
+    return inPlace.contains(argumentOf(array));
   }
 
   /// Array and part.
@@ -164,13 +179,14 @@ private:
           isa<func::CallOp>(op) &&
           llvm::any_of(op->getOperandTypes(), llvm::IsaPred<ir::ArrayType>);
     });
-    if (passesArrays)
+    if (passesArrays || parts > Most - Written)
       return failure();
     for (Operation *op : messages)
       op->erase();
     kernel.walk([&](ir::LoadOp load) {
-      if (auto known = compared.find(numberOf(load, loadAttr));
-          known != compared.end())
+      auto known = compared.find(numberOf(load, loadAttr));
+      bool isFound = isInPlace(load.getArray()) && !load->hasAttr(openAttr);
+      if (known != compared.end() && !isFound)
         addComparison(load, known->second);
     });
     return success();
@@ -187,7 +203,7 @@ private:
   }
 
   /// Compares `found` with what memory holds of `array`.
-  static ir::AssertOp compareWith(Builder &b, ir::LoadOp found, Value array,
+  static ir::AssertOp compareWith(Builder &b, Value found, Value array,
                                   ValueRange indices) {
     auto held = ir::LoadOp::create(b, found.getType(), array, indices);
     held->setAttr(keptAttr, b.getUnitAttr());
@@ -202,7 +218,7 @@ private:
   void compareLeft() {
     Arguments arrays;
     for (Place place : repeated)
-      if (relevant.contains(place.first))
+      if (relevant.contains(place.first) && !inPlace.contains(place.first))
         arrays.insert(place.first);
     Builder b(kernel.getLoc(), kernel.getContext());
     for (unsigned argument : arrays) {
@@ -245,6 +261,12 @@ private:
       if (ir::fetchesElement(access.op) && !ir::isDirectory(access.array))
         fetched.insert(argumentOf(access.array));
     forgetFetches(kernel);
+    for (auto [array, accesses] : accessesByArray(kernel))
+      if (isWritten(array) && llvm::any_of(accesses, [&](auto &access) {
+            return access.op->hasAttr(loadAttr) &&
+                   compared.contains(numberOf(access.op, loadAttr));
+          }))
+        relevant.insert(argumentOf(array));
     for (size_t before = 0;;) {
       ir::KernelOp copy = copyOf(kernel);
       keepWrites(copy, relevant);
@@ -397,27 +419,24 @@ private:
         .wasInterrupted();
   }
 
-  void tolerateRounding() {
-    kernel.walk([](ir::AssertOp assertion) {
-      auto same = assertion.getCondition().getDefiningOp<arith::CmpIOp>();
-      auto one = same.getLhs().getDefiningOp<arith::BitcastOp>();
-      auto other = same.getRhs().getDefiningOp<arith::BitcastOp>();
-      if (!one || !other)
-        return;
-      Builder b(assertion.getLoc(), assertion);
-      Value found = one.getIn(), held = other.getIn();
-      double most = std::ldexp(1, found.getType().isF64() ? -36 : -14);
-      Value relative =
-          arith::ConstantOp::create(b, b.getFloatAttr(found.getType(), most));
-      Value distance =
-          math::AbsFOp::create(b, arith::SubFOp::create(b, found, held));
-      Value bound =
-          arith::MulFOp::create(b, math::AbsFOp::create(b, held), relative);
-      Value near =
-          arith::CmpFOp::create(b, arith::CmpFPredicate::OLE, distance, bound);
-      assertion.getConditionMutable().assign(
-          arith::OrIOp::create(b, same, near));
-    });
+  static void tolerateRounding(ir::AssertOp assertion) {
+    auto same = assertion.getCondition().getDefiningOp<arith::CmpIOp>();
+    auto one = same.getLhs().getDefiningOp<arith::BitcastOp>();
+    auto other = same.getRhs().getDefiningOp<arith::BitcastOp>();
+    if (!one || !other)
+      return;
+    Builder b(assertion.getLoc(), assertion);
+    Value found = one.getIn(), held = other.getIn();
+    double most = std::ldexp(1, found.getType().isF64() ? -36 : -14);
+    Value relative =
+        arith::ConstantOp::create(b, b.getFloatAttr(found.getType(), most));
+    Value distance =
+        math::AbsFOp::create(b, arith::SubFOp::create(b, found, held));
+    Value bound =
+        arith::MulFOp::create(b, math::AbsFOp::create(b, held), relative);
+    Value near =
+        arith::CmpFOp::create(b, arith::CmpFPredicate::OLE, distance, bound);
+    assertion.getConditionMutable().assign(arith::OrIOp::create(b, same, near));
   }
 
   //===-- Marks and scratch arrays ----------------------------------------===//
@@ -458,7 +477,7 @@ private:
       OpBuilder b(kernel.getContext());
       array = append(
           argument,
-          ir::ArrayType::get(b.getContext(), b.getI64Type(), type.getRank()),
+          ir::ArrayType::get(b.getContext(), b.getI8Type(), type.getRank()),
           ir::ownersOfAttr);
     }
     return array;
@@ -472,7 +491,7 @@ private:
 
   Value loadMark(Builder &b, const ArrayAccess &access) {
     return ir::LoadOp::create(
-        b, b.getI64Type(), marksOf(argumentOf(access.array)), access.indices);
+        b, b.getI32Type(), marksOf(argumentOf(access.array)), access.indices);
   }
 
   void storeMark(Builder &b, Value mark, const ArrayAccess &access) {
@@ -486,16 +505,16 @@ private:
     using P = arith::CmpIPredicate;
     Value mark = loadMark(b, access);
     if (access.op->hasAttr(strictAttr)) {
-      require(b, compare(b, P::sge, mark, constant(b, Written)), steers);
+      require(b, compare(b, P::sge, mark, markOf(b, Written)), steers);
     } else {
-      Value isNew = compare(b, P::eq, mark, constant(b, Untouched));
-      storeMark(b, arith::SelectOp::create(b, isNew, constant(b, Read), mark),
+      Value isNew = compare(b, P::eq, mark, markOf(b, Untouched));
+      storeMark(b, arith::SelectOp::create(b, isNew, markOf(b, Read), mark),
                 access);
     }
     if (!comparison || !comparison->hasAttr(repeatedAttr))
       return;
     Value own = compare(b, P::eq, mark,
-                        constant(b, Written + numberOf(access.op, inPartAttr)));
+                        markOf(b, Written + numberOf(access.op, inPartAttr)));
     b.setInsertionPoint(comparison);
     comparison.getConditionMutable().assign(
         arith::OrIOp::create(b, comparison.getCondition(), own));
@@ -506,15 +525,14 @@ private:
     using P = arith::CmpIPredicate;
     if (isa<ir::AtomicAddOp>(access.op)) {
       Value mark = loadMark(b, access);
-      require(b, compare(b, P::sge, mark, constant(b, Written)), readBefore);
+      require(b, compare(b, P::sge, mark, markOf(b, Written)), readBefore);
       return;
     }
     if (leftOpen.contains(argumentOf(access.array))) {
       Value mark = loadMark(b, access);
-      require(b, compare(b, P::ne, mark, constant(b, Read)), readBefore);
+      require(b, compare(b, P::ne, mark, markOf(b, Read)), readBefore);
     }
-    storeMark(b, constant(b, Written + numberOf(access.op, inPartAttr)),
-              access);
+    storeMark(b, markOf(b, Written + numberOf(access.op, inPartAttr)), access);
   }
 
   void redirect() {
@@ -524,21 +542,49 @@ private:
         comparisons[numberOf(op, loadAttr)] = op;
     });
     for (const ArrayAccess &access : accessesIn(kernel)) {
-      unsigned argument = argumentOf(access.array);
-      if (!isMoved(access.op) || !relevant.contains(argument))
+      if (!isMoved(access.op) || !relevant.contains(argumentOf(access.array)))
         continue;
-      if (marked.contains(argument) && access.isWrite())
+      ir::AssertOp comparison;
+      if (access.isLoad())
+        comparison = comparisons.lookup(numberOf(access.op, loadAttr));
+      if (access.isWrite() && marked.contains(argumentOf(access.array)))
         markWrite(access);
       else if (access.op->hasAttr(openAttr) && overwrites)
-        markLoad(access, comparisons.lookup(numberOf(access.op, loadAttr)));
-      if (access.isWrite())
-        repeat(access.op, numberOf(access.op, inPartAttr));
-      OpOperand &array =
-          *llvm::find_if(access.op->getOpOperands(), [&](OpOperand &operand) {
-            return operand.get() == access.array;
-          });
-      array.set(scratchOf(argument));
+        markLoad(access, comparison);
+      if (isInPlace(access.array))
+        leaveInPlace(access, comparison);
+      else
+        move(access);
     }
+  }
+
+  void leaveInPlace(const ArrayAccess &access, ir::AssertOp comparison) {
+    access.op->removeAttr(ir::replayedAttr);
+    if (comparison)
+      comparison.erase();
+    auto store = dyn_cast<ir::StoreOp>(access.op);
+    if (!store)
+      return;
+    Builder b(store.getLoc(), store);
+    Value found = store.getValue();
+    Type element = store.getArray().getType().getElementType();
+    if (ir::isNarrow(element))
+      found = b.createOrFold<ir::NarrowOp>(found, element);
+    ir::AssertOp assertion =
+        compareWith(b, found, store.getArray(), store.getIndices());
+    if (isTolerant)
+      tolerateRounding(assertion);
+    store.erase();
+  }
+
+  void move(const ArrayAccess &access) {
+    if (access.isWrite())
+      repeat(access.op, numberOf(access.op, inPartAttr));
+    OpOperand &array =
+        *llvm::find_if(access.op->getOpOperands(), [&](OpOperand &operand) {
+          return operand.get() == access.array;
+        });
+    array.set(scratchOf(argumentOf(access.array)));
   }
 
   /// Scratch arrays hold what memory holds, and nothing is known of elements.
@@ -549,8 +595,7 @@ private:
       ir::CopyOp::create(b, kernel.getArgument(argument), array);
     for (auto [argument, array] : marks)
       forEachElement(b, array, [&, array = array](ValueRange indices) {
-        repeat(ir::StoreOp::create(b, constant(b, Untouched), array, indices),
-               0);
+        repeat(ir::StoreOp::create(b, markOf(b, Untouched), array, indices), 0);
       });
   }
 
@@ -581,9 +626,12 @@ private:
   }
 
   const unsigned arguments; ///< of the primal
-  bool overwrites;          ///< so that there are marks
+  int64_t parts = 0;        ///< the largest number of one
+  bool isTolerant = false;
+  bool overwrites; ///< so that there are marks
   ir::KernelOp kernel;
   Arguments written;               ///< by the primal
+  Arguments inPlace;               ///< see isInPlace
   Arguments relevant;              ///< values follow from them
   Arguments fetched;               ///< what was there is returned
   Arguments marked, leftOpen;      ///< arrays with marks

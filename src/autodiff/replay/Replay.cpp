@@ -290,6 +290,15 @@ std::optional<Overwrite> findOverwrite(const Writes &writes, ir::LoadOp load) {
   return std::nullopt;
 }
 
+bool mayWriteAgain(const Writes &writes, Value array) {
+  SmallVector<ArrayAccess> all = writes.lookup(array);
+  return llvm::any_of(all, [&](const ArrayAccess &first) {
+    return llvm::any_of(all, [&](const ArrayAccess &second) {
+      return Succession(first, second).mayFollow();
+    });
+  });
+}
+
 bool mayFollowOwnWrite(const Writes &writes, ir::LoadOp load) {
   ArrayAccess read = *accessOf(load);
   return llvm::any_of(writes.lookup(read.array), [&](const ArrayAccess &write) {

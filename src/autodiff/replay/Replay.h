@@ -44,6 +44,10 @@ Writes writesOf(ir::KernelOp kernel);
 /// that may.
 std::optional<Overwrite> findOverwrite(const Writes &writes, ir::LoadOp load);
 
+/// Whether an element of `array` may be written after it has been written, by
+/// its own work item or in a later part.
+bool mayWriteAgain(const Writes &writes, mlir::Value array);
+
 /// Whether `load` may read what has been written before by its own work item
 /// or serial run; around ranges, by its own loop or branch.
 bool mayFollowOwnWrite(const Writes &writes, ir::LoadOp load);

@@ -1,31 +1,29 @@
 // RUN: costate-opt %s --differentiate-reverse=check | FileCheck %s
 
-// Memory is as the gradient needs it if running the launch on copies finds the
-// bits that it holds, and reads no element before it first writes it.
+// Memory is as the gradient needs it if running the launch again finds the bits
+// that it holds, and reads no element before it first writes it. Elements that
+// are written once are compared where they are.
 // CHECK-LABEL: costate.kernel @tree.check
 // CHECK-SAME:    %[[PARENT:arg1]]: !costate.array<i64, 1>, %[[X:arg2]]: !costate.array<f64, 1>,
-// CHECK-SAME:    %[[COPY:arg[34]]]: !costate.array<f64, 1> {costate.scratch_of = 2 : i64}
-// CHECK:         costate.copy %[[X]] to %[[COPY]]
+// CHECK-SAME:    %[[MARKS:arg3]]: !costate.array<i8, 1> {costate.owners_of = 2 : i64})
+// CHECK-NOT:     costate.copy
 // CHECK:         costate.range
-// CHECK:           costate.store %{{.*}}, %[[MARKS:arg[0-9]+]][%{{.*}}] {costate.replayed = 0 : i64} : !costate.array<i64, 1>
+// CHECK:           costate.store %{{.*}}, %[[MARKS]][%{{.*}}] {costate.replayed = 0 : i64}
 // CHECK:         scf.for
 // CHECK:           %[[P:.*]] = costate.load %[[PARENT]]
 // CHECK:           %[[MARK:.*]] = costate.load %[[MARKS]][%[[P]]]
 // CHECK:           %[[NEW:.*]] = arith.cmpi eq, %[[MARK]]
 // CHECK:           arith.select %[[NEW]]
 // CHECK:           costate.store %{{.*}}, %[[MARKS]][%[[P]]]
-// CHECK:           %[[FOUND:.*]] = costate.load %[[COPY]][%[[P]]]
-// CHECK:           %[[HELD:.*]] = costate.load %[[X]][%[[P]]]
-// CHECK:           costate.assert refuses %{{.*}}, "memory holds another value here
+// CHECK:           %[[FOUND:.*]] = costate.load %[[X]][%[[P]]]
 // CHECK:           arith.mulf %[[FOUND]]
 // CHECK:           arith.cmpi ne
 // CHECK:           costate.assert refuses %{{.*}}, "the kernel reads this element before it writes it"
 // CHECK:           costate.store %{{.*}}, %[[MARKS]]
-// CHECK:           costate.store %{{.*}}, %[[COPY]]
-// CHECK:         costate.range
-// CHECK:           costate.load %[[COPY]]
 // CHECK:           costate.load %[[X]]
-// CHECK:           costate.assert refuses
+// CHECK:           costate.assert refuses %{{.*}}, "memory holds another value here
+// CHECK-NOT:       costate.store
+// CHECK:         costate.return
 costate.kernel @tree(%q: !costate.array<f64, 1>, %parent: !costate.array<i64, 1>, %x: !costate.array<f64, 1>) {
   %n = costate.extent %q[0] : !costate.array<f64, 1>
   %one = arith.constant 1 : i64
@@ -44,10 +42,8 @@ costate.kernel @tree(%q: !costate.array<f64, 1>, %parent: !costate.array<i64, 1>
 // value follows from does not run.
 // CHECK-LABEL: costate.kernel @two.check
 // CHECK-NOT:     costate.owners_of
-// CHECK:         costate.copy %arg1 to %[[COPY:.*]] :
+// CHECK-NOT:     costate.copy
 // CHECK:         costate.sin
-// CHECK:         costate.store %{{.*}}, %[[COPY]]
-// CHECK:         costate.load %[[COPY]]
 // CHECK:         costate.load %arg1
 // CHECK:         costate.assert refuses
 // CHECK-NOT:     costate.store
@@ -79,6 +75,40 @@ costate.kernel @steered(%x: !costate.array<f64, 0>) {
   scf.if %above {
     %w = arith.mulf %v, %v : f64
     costate.store %w, %x[] : !costate.array<f64, 0>
+  }
+}
+
+// Elements that are written again are so on a copy. Loads of which nobody knows
+// what they find are compared, unless their part has written the element.
+// CHECK-LABEL: costate.kernel @powers.check
+// CHECK-SAME:    %[[S:arg1]]: !costate.array<f64, 1>,
+// CHECK-SAME:    %[[COPY:arg[0-9]]]: !costate.array<f64, 1> {costate.scratch_of = 1 : i64}
+// CHECK:         costate.copy %[[S]] to %[[COPY]]
+// CHECK:         scf.for
+// CHECK:           arith.select
+// CHECK:           %[[OWN:.*]] = arith.cmpi eq
+// CHECK:           costate.load %[[COPY]]
+// CHECK:           costate.load %[[S]]
+// CHECK:           arith.ori %{{.*}}, %[[OWN]]
+// CHECK:           costate.assert refuses
+// CHECK:           costate.store %{{.*}}, %[[COPY]]
+// CHECK:         costate.range
+// CHECK:           costate.load %[[COPY]]
+// CHECK:           costate.load %[[S]]
+// CHECK:           costate.assert refuses
+costate.kernel @powers(%x: !costate.array<f64, 1>, %s: !costate.array<f64, 1>) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %unit = arith.constant 1.0 : f64
+  costate.range (%i) in (%n) {
+    costate.store %unit, %s[%i] : !costate.array<f64, 1>
+    scf.for %k = %zero to %n step %one : i64 {
+      %v = costate.load %s[%i] : !costate.array<f64, 1>
+      %f = costate.load %x[%k] : !costate.array<f64, 1>
+      %w = arith.mulf %v, %f : f64
+      costate.store %w, %s[%i] : !costate.array<f64, 1>
+    }
   }
 }
 

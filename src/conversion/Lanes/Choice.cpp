@@ -391,11 +391,14 @@ private:
   unsigned lanes, bits;
 };
 
-/// Straight code is left to the loop vectoriser of LLVM.
+/// Straight code is left to the loop vectoriser of LLVM, which does not bear
+/// that some of it leaves the loop.
 bool hasControl(scf::ForOp row) {
   return row.getBody()
       ->walk([](Operation *op) {
-        return op->getNumRegions() > 0 || isa<tape::PushOp>(op)
+        auto assertion = dyn_cast<ir::AssertOp>(op);
+        return op->getNumRegions() > 0 || isa<tape::PushOp>(op) ||
+                       (assertion && assertion.getRefuses())
                    ? WalkResult::interrupt()
                    : WalkResult::advance();
       })

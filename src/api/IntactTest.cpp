@@ -1,0 +1,196 @@
+/// Gradients whose memory is intact, though nothing proves it; and what only
+/// looks like that.
+
+#include "api/TestKernels.h"
+#include "conformance/Errors.h"
+#include "conformance/TestDevice.h"
+
+#include <cmath>
+#include <gmock/gmock.h>
+
+using namespace costate;
+using costate::test::expectError;
+using testing::ElementsAre;
+
+namespace {
+class Intact : public testing::Test {
+protected:
+  Device device = Device::best();
+
+  Array<double> floats(std::vector<double> values) {
+    auto array =
+        device.array<double>({static_cast<int64_t>(values.size())}, grad);
+    array.from_host(values);
+    return array;
+  }
+
+  Array<int> integers(std::vector<int> values) {
+    auto array = device.array<int>({static_cast<int64_t>(values.size())});
+    array.from_host(values);
+    return array;
+  }
+
+  /// Two launches of `k` leave the same, and the gradient of the first one
+  /// would not be that of the second.
+  void expectRefusal(const Kernel &k, double start) {
+    Array<double> x = floats({start});
+    for (int launches = 0; launches < 2; ++launches) {
+      k(x);
+      x.grad().fill(1);
+      expectError(ErrorCode::CannotReplay, {"overwritten before the kernel"},
+                  [&] { k.grad(x); });
+      EXPECT_EQ(x.grad().to_host()[0], 1);
+    }
+  }
+
+  Kernel compose =
+      kernel("compose", [](ArrayRef<double, 1> x, ArrayRef<double, 1> y,
+                           ArrayRef<double, 1> z) {
+        parallel(x.size(), [&](Index i) { y(i) = sin(x(i)); });
+        parallel(x.size(), [&](Index i) { z(i) = y(i) * y(i); });
+      });
+
+  static void grow(ArrayRef<double, 1> q, ArrayRef<int, 1> parent,
+                   ArrayRef<double, 2> x) {
+    parallel(x.size(1), [&](Index b) {
+      FOR (i, 1, q.size()) {
+        x(i, b) = x(parent(i), b) * q(i);
+      }
+    });
+  }
+  Kernel tree = kernel("tree", grow);
+
+  Array<double> q = floats({2, 3, 5, 7});
+  Array<int> parent = integers({0, 0, 1, 1});
+  Array<double> x = device.array<double>({4, 2}, grad);
+
+  void launchTree(const Kernel &k) {
+    x.from_host({1, 2, 0, 0, 0, 0, 0, 0});
+    k(q, parent, x);
+    x.grad().from_host({0, 0, 0, 0, 1, 1, 1, 1});
+  }
+};
+} // namespace
+
+TEST_F(Intact, IntermediatesThatSomebodyHasWrittenAgain) {
+  Array<double> a = floats({1, 2}), b = floats({0, 0}), c = floats({0, 0});
+  compose(a, b, c);
+  b.from_host(b.to_host());
+  c.grad().fill(1);
+  compose.grad(a, b, c);
+  EXPECT_NEAR(a.grad().to_host()[1], std::sin(4), 1e-14);
+  b.from_host({0, 1});
+  expectError(ErrorCode::CannotReplay,
+              {"`compose`", "was written since", "IntactTest.cpp",
+               "memory holds another value here"},
+              [&] { compose.grad(a, b, c); });
+}
+
+TEST_F(Intact, Trees) {
+  launchTree(tree);
+  tree.grad(q, parent, x);
+  EXPECT_THAT(q.grad().to_host(), ElementsAre(0, 36, 9, 9));
+  EXPECT_THAT(x.grad().to_host(), ElementsAre(36, 36, 0, 0, 0, 0, 0, 0));
+}
+
+TEST_F(Intact, TreesWhoseRootIsAnotherAreRefused) {
+  launchTree(tree);
+  std::vector<double> values = x.to_host();
+  values[1] = 3;
+  x.from_host(values);
+  expectError(ErrorCode::CannotReplay,
+              {"overwritten before", "memory holds another value here"},
+              [&] { tree.grad(q, parent, x); });
+  EXPECT_THAT(q.grad().to_host(), ElementsAre(0, 0, 0, 0));
+}
+
+TEST_F(Intact, WhatIsReadBeforeItIsWrittenIsRefused) {
+  parent.from_host({0, 2, 1, 1});
+  launchTree(tree);
+  expectError(ErrorCode::CannotReplay,
+              {"overwritten before", "reads this element before it writes it"},
+              [&] { tree.grad(q, parent, x); });
+}
+
+TEST_F(Intact, FixedPointsWithAnotherDerivativeAreRefused) {
+  expectRefusal(
+      kernel("clamp", [](ArrayRef<double, 1> a) { a(0) = min(a(0), 1.0); }), 5);
+  expectRefusal(
+      kernel("square", [](ArrayRef<double, 1> a) { a(0) = a(0) * a(0); }), -1);
+  expectRefusal(kernel("branch",
+                       [](ArrayRef<double, 1> a) {
+                         IF (a(0) > 1.0) {
+                           a(0) = 1.0;
+                         }
+                       }),
+                5);
+  expectRefusal(kernel("halve",
+                       [](ArrayRef<double, 1> a) {
+                         WHILE (a(0) > 1.0) {
+                           a(0) = 0.5 * a(0);
+                         }
+                       }),
+                5);
+}
+
+TEST_F(Intact, ConditionsByWayOfAnotherElementAreRefused) {
+  Kernel k = kernel("other", [](ArrayRef<double, 1> a, ArrayRef<double, 1> b,
+                                ArrayRef<int, 1> n) {
+    b(n(0)) = a(0);
+    IF (b(n(1)) > 1.0) {
+      a(0) = 1.0;
+    }
+    b(0) = 3.0;
+  });
+  Array<double> a = floats({5}), b = floats({0});
+  Array<int> n = integers({0, 0});
+  k(a, b, n);
+  k(a, b, n);
+  expectError(ErrorCode::CannotReplay, {"overwritten before"},
+              [&] { k.grad(a, b, n); });
+}
+
+TEST_F(Intact, AdditionsThatAreMadeAgainBeginWithWhatWasThere) {
+  Kernel k = kernel("again", [](ArrayRef<double, 1> a, ArrayRef<double, 1> y,
+                                ArrayRef<double, 1> w) {
+    parallel(a.size(), [&](Index i) { a(i) = 2.0; });
+    parallel(a.size(), [&](Index i) {
+      a(i) += w(i);
+      FOR (k, 0, 2) {
+        a(i) = y(i) * a(i);
+      }
+    });
+  });
+  Array<double> a = floats({0}), y = floats({-1}), w = floats({-1});
+  k(a, y, w);
+  a.grad().fill(1);
+  expectError(ErrorCode::CannotReplay, {"memory holds another value"},
+              [&] { k.grad(a, y, w); });
+  y.fill(1);
+  w.fill(0);
+  k(a, y, w);
+  k.grad(a, y, w);
+  EXPECT_EQ(y.grad().to_host()[0], 4);
+}
+
+TEST_F(Intact, IndicesThatLeadNowhereAnyMoreAreRefused) {
+  Kernel k = kernel("lead", [](ArrayRef<double, 1> a, ArrayRef<double, 1> b,
+                               ArrayRef<int, 1> n) {
+    b(n(0)) = a(0) * a(0);
+    n(0) = -1'000'000'000;
+    parallel(a.size(), [&](Index i) { a(i) += b(i) * b(i); });
+  });
+  Array<double> a = floats({2}), b = floats({0});
+  Array<int> n = integers({0});
+  k(a, b, n);
+  b.from_host(b.to_host());
+  expectError(ErrorCode::CannotReplay, {}, [&] { k.grad(a, b, n); });
+}
+
+TEST_F(Intact, NobodyLooksIfThatIsAskedFor) {
+  Kernel k = kernel("trusted", grow, {.gradients = Gradients::Unchecked});
+  launchTree(k);
+  q.from_host({2, 3, 5, 8});
+  k.grad(q, parent, x);
+  EXPECT_EQ(q.grad().to_host()[2], 9);
+}
