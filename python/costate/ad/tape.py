@@ -275,7 +275,7 @@ class Tape:
     def run(self, kernel: Any, args: Any) -> Any:
         """Runs a kernel, which may be one of a function with a gradient of its own."""
         last_claim = claims.last_claim
-        found, values = kernel.specialise(args, None if state.hidden else self.numbers)
+        found, values = kernel.specialise(args, None if state.hidden else self.numbers, is_derived=True)
         if not state.hidden:
             self.found.add(found)
             if found.compiled is not None:

@@ -62,3 +62,56 @@ def test_elsewhere_it_is_refused():
 
     with pytest.raises(ti.QuadrantsSyntaxError, match="is the condition of a `while` in a kernel"):
         wrong()
+
+
+def test_loops_inside_run_in_parallel():
+    n = 1000
+    x, counter, total = ti.field(ti.i32, n), ti.field(ti.i32, ()), ti.field(ti.i32, ())
+
+    @ti.kernel
+    def run():
+        while ti.graph_do_while(counter):
+            for i in range(n):
+                x[i] += i
+                total[None] += 1
+            for _ in range(1):
+                counter[None] -= 1
+
+    counter[None] = 7
+    run()
+    assert x.to_numpy().tolist() == [7 * i for i in range(n)] and total[None] == 7 * n
+    assert run.has_graph_ranges
+
+
+def test_gradients_are_those_of_serial_loops():
+    n = 4
+    x, loss = ti.field(ti.f64, n, needs_grad=True), ti.field(ti.f64, (), needs_grad=True)
+    y, time, counter = ti.field(ti.f64, (9, n), needs_grad=True), ti.field(ti.i32, ()), ti.field(ti.i32, ())
+
+    @ti.kernel
+    def run():
+        for i in range(n):
+            y[0, i] = x[i]
+        while ti.graph_do_while(counter):
+            for i in range(n):
+                y[time[None] + 1, i] = y[time[None], i] * x[i]
+            for _ in range(1):
+                time[None] += 1
+                counter[None] -= 1
+
+    @ti.kernel
+    def total():
+        for i in range(n):
+            loss[None] += y[3, i]
+
+    for i in range(n):
+        x[i] = i + 1
+    counter[None], time[None] = 3, 0
+    run()
+    plain = y.to_numpy()
+    loss[None], counter[None], time[None] = 0, 3, 0
+    with ti.ad.Tape(loss):
+        run()
+        total()
+    assert (y.to_numpy() == plain).all()
+    assert x.grad.to_numpy().tolist() == [4.0 * (i + 1)**3 for i in range(n)]

@@ -67,10 +67,11 @@ if TYPE_CHECKING:
 class Values:
     """What one launch passes on, in the order of the parameters."""
 
-    __slots__ = ("items", "key", "after", "kept", "counts", "tensors", "hosts", "outside", "numbers", "has_cells")
+    __slots__ = ("items", "key", "after", "kept", "counts", "tensors", "hosts", "outside", "numbers", "has_cells", "serial")
 
     def __init__(self, numbers: Slopes | None = None) -> None:
         self.numbers = numbers        # what derivatives pass through numbers with, or None
+        self.serial = False           # loops of `graph_do_while` have no parallel ones
         self.has_cells = False        # whether arrays stand for numbers
         self.items: list[Any] = []    # numbers and arrays of the library
         self.key: list[object] = []

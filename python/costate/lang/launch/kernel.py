@@ -75,6 +75,7 @@ class Kernel(OfTheHost):
     __qualname__: str
     no_gradient: bool
     instance: Any = None
+    has_graph_ranges = False   # parallel loops in loops of `graph_do_while`; those of derivatives are serial
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any] | None = None) -> None:
         refuse_wrapped(function, "kernel")
@@ -195,8 +196,10 @@ class Kernel(OfTheHost):
             args = tuple(bound.arguments.values())
         return args
 
-    def specialise(self, args: tuple[Any, ...], numbers: Slopes | None = None) -> tuple[Specialisation, Values]:
-        """(Specialisation, Values) for arguments; `numbers` knows where numbers come from, if derivatives pass through them."""
+    def specialise(self, args: tuple[Any, ...], numbers: Slopes | None = None, is_derived: bool = False) -> tuple[
+            Specialisation, Values]:
+        """(Specialisation, Values) for arguments; `numbers` knows where numbers come from, if derivatives pass through them.
+        `is_derived`: a derivative is wanted, now or later."""
         if plain.active():
             plain.refuse("a derivative or report")
         runtime.runtime()
@@ -212,12 +215,18 @@ class Kernel(OfTheHost):
         validation = ad_state.validating()
         if validation:
             values.key.append("validation")
+        found = self._found(args, values, aliases, validation)
+        if is_derived and found.has_graph_ranges:
+            values.key.append("serial")
+            values.serial = True
+            found = self._found(args, values, aliases, validation)
+        return found, values
+
+    def _found(self, args: tuple[Any, ...], values: Values, aliases: dict[int, int] | None, validation: bool) -> Specialisation:
         key = tuple(values.key)
         known = self.original.cache.get(key)
         found = known and known.fitting()
-        if found is None:
-            found = self._specialised(key, args, values, aliases, validation)
-        return found, values
+        return self._specialised(key, args, values, aliases, validation) if found is None else found
 
     def _specialised(self, key: tuple[Any, ...], args: tuple[Any, ...], values: Values, aliases: dict[int, int] | None,
                      validation: bool) -> Specialisation:
@@ -229,6 +238,7 @@ class Kernel(OfTheHost):
             if found is None:
                 references = cache.forgetting(key, values.kept)
                 found = Specialisation(self, args, values, aliases, validation, references)
+                self.original.has_graph_ranges |= found.has_graph_ranges
                 if known:
                     found.replaces(known)
                 cache.add(key, found)
@@ -248,6 +258,8 @@ class Kernel(OfTheHost):
             tape = ad_state.only_tape()
             if tape is None or gradient:
                 return None
+        if (tape is not None or gradient) and self.original.has_graph_ranges:
+            return None
         passed = self._by_position(args, options) if options else args
         return None if passed is None else fast.launch(self, passed, gradient, tape)
 
@@ -267,7 +279,7 @@ class Kernel(OfTheHost):
 
     def run(self, args: tuple[Any, ...], mode: str = "primal", initial_state: bool = False, numbers: Slopes | None = None) -> Any:
         """Launches without recording."""
-        found, values = self.specialise(args, numbers)
+        found, values = self.specialise(args, numbers, mode != "primal")
         result = found.launch(values, mode, initial_state)
         if mode != "jvp":
             fast.table_of(self).add(self, args[self.instance is not None:], found, values)
@@ -281,7 +293,7 @@ class Kernel(OfTheHost):
         if not scalars:
             return self.run(self._arguments(args, options), "jvp")
         directions = Directions(scalars)
-        found, values = self.specialise(self._arguments(args, options), directions)
+        found, values = self.specialise(self._arguments(args, options), directions, is_derived=True)
         directions.check(self.__name__)
         return found.launch(values, "jvp")
 
@@ -289,7 +301,7 @@ class Kernel(OfTheHost):
             _core.Kernel | None, list[Any], Own, list[Callable[[], None]]]:
         """(the compiled `_core.Kernel`, its arguments, what this thread has of it, what happens after the launch), or
         with what another launch had."""
-        found, values = self.specialise(args)
+        found, values = self.specialise(args, is_derived=True)
         if own is None:
             own = Own(found.own.arrays, found.seen, numbers_of(values))
             own.key = random_numbers.next_key() if found.needs_random else 0
@@ -303,7 +315,7 @@ class Kernel(OfTheHost):
 
     def compiled(self, *args: Any, numbers: Slopes | None = None, **options: Any) -> tuple[_core.Kernel | None, list[Any]]:
         """(the compiled `_core.Kernel`, its arguments) of these arguments."""
-        found, values = self.specialise(self._arguments(args, options), numbers)
+        found, values = self.specialise(self._arguments(args, options), numbers, is_derived=True)
         storage.flush()
         return found.compiled, found.arguments(values.items)
 
@@ -313,7 +325,7 @@ class Kernel(OfTheHost):
         if not args and not options and len(self.parameters) > (self.instance is not None):
             known: list[Specialisation] = [variant for one in list(self.original.cache.values()) for variant in (one, *one.others)]
             return "".join(one.report() for one in known) or f"kernel `{self.__name__}` has not been launched\n"
-        found, values = self.specialise(self._arguments(args, options))
+        found, values = self.specialise(self._arguments(args, options), is_derived=mode != "primal")
         found.compile(values, mode)
         text: str = found.report()
         return text

@@ -102,6 +102,7 @@ class Specialisation:
         self.returns = Results(kernel)
         with Builder(self.name, source.loc(source.node), options) as builder:
             builder.warned, builder.watch = kernel.original.warned, Watch()
+            builder.has_serial_graphs = values.serial
             if validation:
                 builder.check = Checker(builder)
             try:
@@ -128,7 +129,7 @@ class Specialisation:
 
     def _note(self, builder: Builder) -> None:
         """What launches need to know."""
-        self.needs_random = builder.has_drawn
+        self.needs_random, self.has_graph_ranges = builder.has_drawn, builder.has_graph_ranges
         self.checks, self.cap = builder.check is not None, builder.cap and builder.cap.closed()
         self.dynamic_loop, self.blocks = builder.dynamic_loop, tuple(builder.blocks)
         self.seen = builder.watch.sealed()

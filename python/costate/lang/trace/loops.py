@@ -57,7 +57,7 @@ class Loops(Statements):
         grouped = isinstance(iterable, Grouped)
         box = self.box(iterable.value if grouped else iterable)
         leaves = self.frame.early and contains_return(node)
-        if self.builder.depth == 0 and not hint.get("serialize") and not leaves:
+        if self.at_top and not hint.get("serialize") and not leaves:
             self.without_checkpoints(checkpoints, "a parallel loop")
             self.parallel(node, box, grouped, hint.get("block_dim"))
         else:
@@ -65,6 +65,18 @@ class Loops(Statements):
                 self.builder.dynamic_loop = self.builder.loc
             with self.counted(node):
                 self.serial(node, box, grouped, checkpoints)
+
+    @property
+    def at_top(self) -> bool:
+        """Whether loops are parallel here: at the top of a kernel, or of a loop of `graph_do_while` there. Random numbers
+        of a range are the same each time that it runs."""
+        b = self.builder
+        if b.depth == 0:
+            return True
+        if b.depth != b.graph_depth or b.has_serial_graphs or b.random is not None:
+            return False
+        b.has_graph_ranges = True
+        return True
 
     def without_checkpoints(self, checkpoints: Any, what: str) -> None:
         if checkpoints:
