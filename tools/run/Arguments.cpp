@@ -144,6 +144,10 @@ Tensor &Tensors::of(const runtime::Parameter &parameter) {
         .try_emplace({parameter.argument, -2},
                      zeros(DType::I64, argument.shape))
         .first->second;
+  case Role::Marks:
+    return copies
+        .try_emplace({parameter.argument, -3}, zeros(DType::I8, argument.shape))
+        .first->second;
   }
   return argument;
 }
