@@ -19,6 +19,7 @@ void bindDevices(nb::module_ &module);
 void bindKernels(nb::module_ &module);
 void bindTape(nb::module_ &module);
 void bindDistributed(nb::module_ &module);
+void bindXla(nb::module_ &module);
 
 /// Lets other threads run Python. A thread that comes back when the interpreter
 /// has ended stays here, instead of being unwound through frames of C++.

@@ -49,4 +49,5 @@ NB_MODULE(_core, module) {
   bindTrace(module);
   bindTape(module);
   bindDistributed(module);
+  bindXla(module);
 }

@@ -57,6 +57,9 @@ class Launches:
     def gradient(self) -> _Gradient:
         return _Gradient(self)
 
+    def tangent(self) -> _Tangent:
+        return _Tangent(self)
+
     # -- one run ---------------------------------------------------------------------
 
     def _run(self, arrays: Sequence[Any], way: Way) -> None:
@@ -119,6 +122,16 @@ class _Run:
     def _changed(self, called: Any, what: str) -> None:
         raise errors.CannotReplay(f"function `{self.launches.name}` launches kernel `{called.__name__}`, which reads {what} that has "
                                   "changed since the first call; pass it as an argument")
+
+
+class _Tangent:
+    """The tangent, of which there are tangents."""
+
+    def __init__(self, launches: Launches) -> None:
+        self.launches = launches
+
+    def jvp(self, *arrays: Any) -> None:
+        self.launches._run(arrays, lambda core, passed: core.tangent().jvp(*passed))
 
 
 class _Gradient:
