@@ -53,21 +53,24 @@ void Checker::cutLoops(ArrayRef<bool> active, const Arrays &weights) {
   };
   if (auto cut = differentiate(kernel, marked, active, reason))
     expectSame(Property::Cut, *cut, weights, SIZE_MAX);
-  auto byBudget = [&](ir::KernelOp primal, ArrayRef<bool> active,
-                      autodiff::Refusal &refusal) {
-    return autodiff::differentiateReverse(
-        primal, active, refusal, autodiff::Owners::Asked, {.byBudget = true});
-  };
-  auto cut = differentiate(kernel, byBudget, active, reason);
-  if (!cut)
-    throw Mismatch{Property::Cut, "refused only with a budget: " + reason};
-  for (size_t budget : {need, need / 2 + 1, need / 4 + 1})
-    expectSame(Property::Cut, *cut, weights, budget);
-  // However little that is: all levels of checkpoints.
-  for (int shift : {1, 3, 5})
-    expectSame(
-        Property::Cut, *cut, weights, SIZE_MAX,
-        random.below(int(std::min<size_t>(need, 1u << 30) >> shift) + 1));
+  for (bool measured : {false, true}) {
+    auto byBudget = [&](ir::KernelOp primal, ArrayRef<bool> active,
+                        autodiff::Refusal &refusal) {
+      return autodiff::differentiateReverse(
+          primal, active, refusal, autodiff::Owners::Asked,
+          {.uneven = !measured, .byBudget = true});
+    };
+    auto cut = differentiate(kernel, byBudget, active, reason);
+    if (!cut)
+      throw Mismatch{Property::Cut, "refused only with a budget: " + reason};
+    for (size_t budget : {need, need / 2 + 1, need / 4 + 1})
+      expectSame(Property::Cut, *cut, weights, budget);
+    // However little that is: all levels of checkpoints.
+    for (int shift : {1, 3, 5})
+      expectSame(
+          Property::Cut, *cut, weights, SIZE_MAX,
+          random.below(int(std::min<size_t>(need, 1u << 30) >> shift) + 1));
+  }
 }
 
 /// With all plans: one that saves all, those of the targets, random ones; the
