@@ -38,6 +38,13 @@ void parallel(IndexOperand extent, BlockDim blocks, F &&body) {
 }
 
 namespace block {
+template <class T> class SharedElement;
+} // namespace block
+template <class T> struct detail::TracedType<block::SharedElement<T>> {
+  using type = T;
+};
+
+namespace block {
 
 /// An element of a `Shared`. It stays a reference. `+=`, `-=`, `&=`, `|=` and
 /// `^=` are atomic, as `atomic_add` and so on.
@@ -145,14 +152,12 @@ Expr<R> together(GroupOp op, Loc loc, std::initializer_list<Handle> operands) {
   return Expr<R>(group(op, dtypeOf<R>, operands, loc));
 }
 
-template <class T> struct NumberOf;
-template <class T>
-  requires requires { dtypeOf<T>; }
-struct NumberOf<T> {
-  using Type = T;
+/// Of what a lane gives to others.
+template <class V> struct LaneNumber {
+  using Type = V;
 };
-template <template <class> class Traced, class T> struct NumberOf<Traced<T>> {
-  using Type = T;
+template <Traced V> struct LaneNumber<V> {
+  using Type = TypeOf<V>;
 };
 
 } // namespace detail
@@ -205,7 +210,7 @@ inline constexpr int size = 32;
 // `value` of another lane; of lanes in front of the first one and behind the
 // last one it is the own value.
 #define COSTATE_SHUFFLE(name, op)                                              \
-  template <class V, class T = typename detail::NumberOf<V>::Type>             \
+  template <class V, class T = typename detail::LaneNumber<V>::Type>           \
     requires(detail::isNumber<T> && sizeof(T) >= 4)                            \
   Expr<T> name(Mask mask, const V &value, Operand<int32_t> lanes,              \
                std::source_location place = std::source_location::current()) { \
@@ -233,7 +238,7 @@ COSTATE_VOTE(ballot, Ballot, uint32_t) ///< the lanes where it holds
 #undef COSTATE_VOTE
 
 #define COSTATE_MATCH(name, op)                                                \
-  template <class V, class T = typename detail::NumberOf<V>::Type>             \
+  template <class V, class T = typename detail::LaneNumber<V>::Type>           \
     requires(detail::isNumber<T> && sizeof(T) == 4)                            \
   Expr<uint32_t> name(Mask mask, const V &value,                               \
                       std::source_location place =                             \

@@ -30,21 +30,21 @@ class SharedElement(Element):
     """A number in an array that the work items of a block share."""
 
     def __init__(self, array: SharedArray, position: _core.Value) -> None:
-        self.array, self.position = array, position  # type: ignore[assignment]
+        self.shared, self.position = array, position
         self.dtype = array.dtype
 
     def get(self) -> Expr:
         b = require("an element")
-        return Expr(b.trace.load_local(self.dtype.core, self.array.handle, self.position, b.loc), self.dtype)
+        return Expr(b.trace.load_local(self.dtype.core, self.shared.handle, self.position, b.loc), self.dtype)
 
     def set(self, value: Any) -> None:
         b = require("an element")
-        b.trace.store_local(self.array.handle, self.position, scalar_for(value, self.dtype, "an element"), b.loc)
+        b.trace.store_local(self.shared.handle, self.position, scalar_for(value, self.dtype, "an element"), b.loc)
 
     def fetch(self, op: str, value: Any) -> Expr:
         b = require("an element")
         operation, operand = self._operation(op, value)
-        return Expr(b.trace.update_shared(operation, self.array.handle, self.position, operand, b.loc), self.dtype)
+        return Expr(b.trace.update_shared(operation, self.shared.handle, self.position, operand, b.loc), self.dtype)
 
     def update(self, op: str, value: Any) -> None:
         self.fetch(op, value)
