@@ -144,6 +144,26 @@ def torch_rows(kernel, device, count, rounds):
     yield "Kernel.launch with tensors", best(rounds, from_python(call, tensors, device, count))
     tensors = [torch.ones(1, dtype=torch.float64, device=place, requires_grad=True) for _ in range(4)]
     yield from both(language_kernel(), tensors, "tensors of PyTorch", count, rounds)
+    yield from function_rows(device, place, count)
+
+
+def function_rows(device, place, count, rounds=10):
+    """A call and `backward`, beside the same of an operator that computes nothing and of PyTorch's own."""
+    import costate as qd
+    import torch
+
+    @torch.library.custom_op("costate_benchmark::nothing", mutates_args=())
+    def nothing(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
+        return torch.empty_like(a)
+    nothing.register_autograd(lambda ctx, slope: (slope, slope, slope), setup_context=lambda ctx, inputs, output: None)
+    inputs = [torch.ones(1, dtype=torch.float64, device=place, requires_grad=True) for _ in range(3)]
+    cotangent = torch.ones(1, dtype=torch.float64, device=place)
+    function = qd.torch_function(language_kernel(), outputs={3: 0})
+    for name, call in (("torch_function and backward", function), ("  an operator by register_autograd", nothing),
+                       ("  an addition of PyTorch", lambda a, b, c: a + b)):
+        def both_ways(call=call):
+            return torch.autograd.grad(call(*inputs), inputs[:2], cotangent)
+        yield name, best(rounds, from_python(both_ways, (), device, count))
 
 
 def main():
@@ -158,9 +178,9 @@ def main():
     gc.disable()
     table = list(rows(device, options.count))
     plain = table[0][1]
-    print(f"{'launch':32} {'us':>8} {'over C++':>9}")
+    print(f"{'launch':36} {'us':>8} {'over C++':>9}")
     for name, microseconds in table:
-        print(f"{name:32} {microseconds:8.2f} {microseconds - plain:9.2f}")
+        print(f"{name:36} {microseconds:8.2f} {microseconds - plain:9.2f}")
     if options.json:
         with open(options.json, "a") as file:
             for name, microseconds in table:
