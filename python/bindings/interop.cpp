@@ -118,11 +118,12 @@ static LentMemory lend(AnyArray &array, bool writable) {
 }
 
 /// The same, but that a stream of the consumer waits.
-static LentMemory lendTo(AnyArray &array, std::optional<int64_t> stream) {
+static LentMemory lendTo(AnyArray &array, std::optional<int64_t> stream,
+                         bool writable) {
   Loc loc = callerLoc();
   GilRelease release;
   let_wait(array.device(), stream);
-  return array.lend(true, loc);
+  return array.lend(writable, loc);
 }
 
 /// As DLPack counts them.
@@ -168,6 +169,7 @@ static std::optional<int64_t> streamOf(nb::object wish) {
 
 static nb::object toDlpack(AnyArray &array, nb::kwargs wishes) {
   nb::object stream = takeWish(wishes, "stream");
+  bool writable = !takeWish(wishes, "read_only").is(nb::bool_(true));
   if (array.device().name().starts_with("vulkan"))
     throw nb::buffer_error("only the device itself uses the memory of an array "
                            "on `vulkan`; pass a copy, such as x.to_numpy()");
@@ -177,8 +179,8 @@ static nb::object toDlpack(AnyArray &array, nb::kwargs wishes) {
     return nb::cast(&array).attr("to_numpy")().attr("__dlpack__")(**wishes);
   }
   LentMemory memory = deviceType(array) == nb::device::cuda::value
-                          ? lendTo(array, streamOf(stream))
-                          : lend(array, true);
+                          ? lendTo(array, streamOf(stream), writable)
+                          : lend(array, writable);
   std::vector<size_t> shape = extentsOf(array);
   nb::ndarray<nb::array_api> data(
       memory.address, shape.size(), shape.data(), capsuleOf(memory), nullptr,
@@ -230,7 +232,8 @@ void bindInterop(nb::class_<AnyArray> &array) {
       .def("__dlpack__", &toDlpack, "kwargs"_a,
            "After all that the device was asked to do: on `cuda` the "
            "consumer's `stream` waits for that. While it is in use, the array "
-           "counts as written by others at any time. BufferError on `vulkan`.")
+           "counts as written by others at any time, unless the consumer has "
+           "promised with `read_only` not to. BufferError on `vulkan`.")
       .def("__dlpack_device__", [](const AnyArray &array) {
         return nb::make_tuple(deviceType(array), 0);
       });

@@ -135,14 +135,15 @@ static std::vector<AnyArray> arraysOf(const std::vector<Message> &messages) {
   return arrays;
 }
 
-/// Nobody looks at values: it is linear.
+/// Nobody looks at values: it is linear. Engines may use the memory of arrays,
+/// which reads and writes them.
 CustomLaunch Transfer::launch(const char *part) const {
   CustomLaunch result{.name = part + name, .loc = loc};
-  result.reads = arraysOf(messages(sends, itself));
   result.writes = arraysOf(messages(receives, itself));
+  result.reads = arraysOf(messages(sends, itself));
+  result.reads.insert(result.reads.end(), result.writes.begin(),
+                      result.writes.end());
   result.unneeded = result.reads;
-  result.unneeded.insert(result.unneeded.end(), result.writes.begin(),
-                         result.writes.end());
   return result;
 }
 

@@ -55,13 +55,15 @@ class TorchGroup(_core.Communicator):
         ops = [dist.P2POp(dist.isend, one, self.numbers[peer], self.group, tag) for (peer, one), tag in _numbered(outgoing)]
         ops += [dist.P2POp(dist.irecv, one, self.numbers[peer], self.group, tag)
                 for (peer, _, one), tag in _numbered(incoming)]
-        works = self._named(lambda: dist.batch_isend_irecv(ops) if ops else [])
+        works = list(self._named(lambda: dist.batch_isend_irecv(ops) if ops else []))
+        ops.clear()
 
         def wait() -> None:
             self._wait(works)
-            for _, array, one in incoming:
-                self._put(array, one)
+            works.clear()
             outgoing.clear()
+            while incoming:
+                self._put(*incoming.pop(0)[1:])
         return wait
 
     def barrier(self) -> None:
@@ -69,19 +71,21 @@ class TorchGroup(_core.Communicator):
 
     # -- memory --------------------------------------------------------------------
 
-    def _lent(self, array: _core.Array) -> torch.Tensor:
+    def _lent(self, array: _core.Array, read_only: bool = False) -> torch.Tensor:
         """The memory of the array, for the current stream."""
-        array.device.use_stream(torch.cuda.current_stream().cuda_stream)
-        return torch.from_dlpack(array)   # type: ignore[attr-defined]
+        stream = torch.cuda.current_stream().cuda_stream
+        array.device.use_stream(stream)
+        return _tensor(array.__dlpack__(stream=stream or 1, read_only=read_only))
 
     def _bytes(self, array: _core.Array) -> torch.Tensor:
-        return self._lent(array) if self.in_place else torch.from_numpy(array.to_numpy().reshape(-1).view(np.uint8))
+        return self._lent(array, True) if self.in_place else torch.from_numpy(array.to_numpy().reshape(-1).view(np.uint8))
 
     def _room(self, array: _core.Array) -> torch.Tensor:
         return self._lent(array) if self.in_place else torch.empty(array.nbytes, dtype=torch.uint8)
 
     def _put(self, array: _core.Array, received: torch.Tensor) -> None:
         if self.in_place:
+            del received     # so that the array is lent no more
             return array.written_outside()
         array.write(received.numpy().view(_numpy_type(array)).reshape(array.shape))
 
@@ -100,6 +104,10 @@ class TorchGroup(_core.Communicator):
         except RuntimeError as error:
             raise RankLost(f"rank {self.own} of {self.size()}: another rank has ended, has not answered within {self.timeout:g} s, or "
                            f"makes other calls than this one: {str(error).splitlines()[0]}") from error
+
+
+def _tensor(capsule: Any) -> torch.Tensor:
+    return torch.from_dlpack(capsule)   # type: ignore[attr-defined]
 
 
 def _numbered(messages: list[Any]) -> list[tuple[Any, int]]:

@@ -140,3 +140,31 @@ def test_a_rank_that_is_killed(number):
             assert answer[0] == "RankLost", answer
             assert answer[1] < 5 + 10
             assert f"rank {rank} of {size}" in answer[2]
+
+
+class Lending(distributed.TorchGroup):
+    """Sends from the memory of arrays and receives into it, as NCCL does."""
+
+    def __init__(self):
+        super().__init__()
+        self.in_place = True
+
+    def _lent(self, array, read_only=False):
+        return torch.from_dlpack(array.__dlpack__(read_only=read_only))
+
+
+def lent():
+    found = []
+    for seed in SEEDS:
+        made = Run(Program(seed), Lending())
+        found.append(made.gradient())
+    return found
+
+
+def test_buffers_are_used_where_they_are():
+    parts = in_processes(2, lent)
+    for k, seed in enumerate(SEEDS):
+        (loss, _, start), = values(in_threads(1, lambda alone: Run(Program(seed), alone).gradient()))
+        assert [part[k][0] for part in parts] == pytest.approx([loss, loss], rel=1e-14)
+        whole = join(Program(seed), [part[k][2] for part in parts])
+        np.testing.assert_allclose(whole, start, rtol=1e-14, atol=1e-14 * np.abs(start).max())
