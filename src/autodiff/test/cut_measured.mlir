@@ -7,9 +7,8 @@
 // CHECK:         %[[RECORD:.*]] = arith.constant 2.400000e+01 : f64
 // CHECK:         costate.range
 // CHECK:           tape.budget
-// CHECK:           arith.muli
-// CHECK-NEXT:      arith.subi
-// CHECK-NEXT:      %[[ALL:.*]] = arith.mulf %{{.*}}, %[[RECORD]] : f64
+// CHECK:           arith.select
+// CHECK:           %[[ALL:.*]] = arith.mulf %{{.*}}, %[[RECORD]] : f64
 // CHECK-NEXT:      %[[CLAIM:.*]] = costate.to_int %[[ALL]]
 // CHECK:           scf.for
 // CHECK:           } {costate.rerun
