@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from programs import Program, by_torch, join, push, run
+from exchanges import Program, by_torch, join, push, run
 from ranks import in_threads, values
 
 

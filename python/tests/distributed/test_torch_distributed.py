@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from programs import Program, Run, join
+from exchanges import Program, Run, join
 from ranks import in_processes, in_threads, values
 
 import costate as qd
