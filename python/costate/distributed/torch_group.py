@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import torch.distributed as dist
 
 from costate import _core
 from costate.errors import BadArgument, RankLost
+from costate.lang.base import runtime
 
 _Pairs = Sequence[tuple[int, _core.Array]]
 
@@ -144,4 +146,11 @@ def gradient_of(tensor: Any) -> _core.Array:
         raise BadArgument(f"`sum_gradients` is of fields, ndarrays and tensors, not of {type(tensor).__name__}")
     if tensor.grad is None:
         tensor.grad = torch.zeros_like(tensor)
-    return _core.Array.from_dlpack(tensor.grad.detach())
+    host = tensor.grad.device.type == "cpu" and not runtime.shares_memory()
+    return _core.Array.from_dlpack(tensor.grad.detach(), _host() if host else runtime.device())
+
+
+@cache
+def _host() -> _core.Device:
+    """Works on gradients of tensors that are not where kernels run."""
+    return _core.Device.open("cpu")

@@ -36,8 +36,8 @@ class _Plan(Plan):
 
     def device_of(self, arguments: Sequence[Any]) -> Any:
         """That of the first tensor that is an array."""
-        return next((a.device for i, a in zip(self.inputs, arguments) if isinstance(a, torch.Tensor) and self.takes_tensor(i)),
-                    memory_kind())
+        found = next((a.device for i, a in zip(self.inputs, arguments) if isinstance(a, torch.Tensor) and self.takes_tensor(i)), None)
+        return memory_kind() if found is None else found
 
     def as_array(self, position: int, tensor: torch.Tensor, device: Any) -> torch.Tensor:
         """A tensor that requires a gradient in the place of a number, vector or matrix: in the type and shape of that."""

@@ -169,7 +169,7 @@ def test_streams_of_pytorch_wait():
         grow(stream.cuda_stream % 7 + 1)
         with torch.cuda.stream(stream):
             seen = torch.from_dlpack(x).clone()
-        assert torch.all(seen == seen[0]) and abs(float(seen[0]) - 2 * (stream.cuda_stream % 7 + 1)) < 1e-3
+            assert torch.all(seen == seen[0]) and abs(float(seen[0]) - 2 * (stream.cuda_stream % 7 + 1)) < 1e-3
 
 
 @on_cuda

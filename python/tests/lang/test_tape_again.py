@@ -15,9 +15,9 @@ def looked_at(monkeypatch):
     """How often arguments were looked at."""
     count, real = [0], Kernel.specialise
 
-    def specialise(self, args, *more):
+    def specialise(self, args, *more, **options):
         count[0] += 1
-        return real(self, args, *more)
+        return real(self, args, *more, **options)
     monkeypatch.setattr(Kernel, "specialise", specialise)
     return count
 

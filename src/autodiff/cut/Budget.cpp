@@ -166,8 +166,26 @@ private:
       cutWhile(cast<scf::WhileOp>(op), within, levels);
   }
 
+  /// Counting reads memory as the launch has found it: the gradient might need
+  /// what nobody has kept.
+  static bool readsWritten(scf::WhileOp loop) {
+    llvm::DenseSet<Value> written;
+    loop->getParentOfType<ir::KernelOp>().walk([&](Operation *op) {
+      if (!isa<ir::LoadOp, ir::ExtentOp>(op))
+        written.insert(op->operand_begin(), op->operand_end());
+    });
+    return loop
+        ->walk([&](ir::LoadOp load) {
+          return written.contains(load.getArray()) ? WalkResult::interrupt()
+                                                   : WalkResult::advance();
+        })
+        .wasInterrupted();
+  }
+
   /// What is cut as it runs says too late how much its parts save.
   void cutCounted(scf::WhileOp loop, Number budget, unsigned levels) {
+    if (readsWritten(loop))
+      return;
     Attribute name = loop->getAttr(loopAttr);
     scf::ForOp counted = countFirst(loop, tripCounts);
     if (!counted)

@@ -176,11 +176,11 @@ TEST_F(Graphs, RefuseAGradientOfALaunchThatTheyDoNotHold) {
   expectError(ErrorCode::CannotReplay, {"was written since"}, [&] {
     device.capture([&] {
       k(x, y, z);
-      y.fill(1);
+      y.fill(3);
       k.grad(x, y, z);
     });
   });
-  Array<double> v = made({0}, grad), w = made({0}, grad);
+  Array<double> v = made({2}, grad), w = made({0}, grad);
   expectError(ErrorCode::CannotReplay, {"was written since"}, [&] {
     device.capture([&] {
       k(x, y, z);
@@ -194,7 +194,7 @@ TEST_F(Graphs, RefuseAGradientOfALaunchThatTheyDoNotHold) {
               [&] { k.grad(x, y, z); });
   Graph graph = device.capture([&] {
     k(x, y, z);
-    y.fill(1);
+    y.fill(3);
   });
   graph.replay();
   expectError(ErrorCode::CannotReplay, {"was written since"},

@@ -188,6 +188,12 @@ def value_range(dtype: Any) -> tuple[int, ...]:
     return -(2**(dtype.bits - 1)), 2**(dtype.bits - 1) - 1
 
 
+def finite_range(dtype: Any) -> tuple[float, float]:
+    """The least and greatest finite float of `dtype`."""
+    most = float(np.finfo(dtype.np).max)
+    return -most, most
+
+
 def convert_number(x: Any, dtype: Any) -> float:
     """The Python number that `x` is as a `dtype`: floats truncate, integers wrap."""
     if dtype.is_bool:

@@ -154,8 +154,7 @@ class ScalarParameter:
         self.python_type = float if dtype.is_float else int if dtype.is_int else bool
         self.lo: float
         self.hi: float
-        self.lo, self.hi = (-float("inf"), float("inf")) if dtype.is_float else \
-            dtypes.value_range(dtype)
+        self.lo, self.hi = dtypes.finite_range(dtype) if dtype.is_float else dtypes.value_range(dtype)
 
     def bind(self, value: Any, values: Values) -> None:
         if _stands_for(value, self.dtype, ()):
