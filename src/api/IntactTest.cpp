@@ -173,6 +173,26 @@ TEST_F(Intact, AdditionsThatAreMadeAgainBeginWithWhatWasThere) {
   EXPECT_EQ(y.grad().to_host()[0], 4);
 }
 
+TEST_F(Intact, ChangesAsSmallAsTheRoundingOfSumsAreRefused) {
+  Kernel k = kernel("drift", [](ArrayRef<double, 1> a, ArrayRef<double, 1> s,
+                                ArrayRef<double, 1> y) {
+    s(0) = 0.0;
+    parallel(a.size(), [&](Index i) { s(0) += a(i); });
+    parallel(a.size(), [&](Index i) {
+      IF (s(0) > 2.0) {
+        y(i) = 5.0 * s(0);
+      }
+      ELSE { y(i) = s(0); }
+    });
+    s(0) = s(0) * (1 + 1e-12);
+  });
+  Array<double> a = floats({1, 1}), s = floats({0}), y = floats({0, 0});
+  k(a, s, y);
+  y.grad().fill(1);
+  expectError(ErrorCode::CannotReplay, {"overwritten before the kernel"},
+              [&] { k.grad(a, s, y); });
+}
+
 TEST_F(Intact, IndicesThatLeadNowhereAnyMoreAreRefused) {
   Kernel k = kernel("lead", [](ArrayRef<double, 1> a, ArrayRef<double, 1> b,
                                ArrayRef<int, 1> n) {

@@ -114,6 +114,10 @@ public:
     expandAdditions();
     compareLeft();
     isTolerant = addsInAnyOrder();
+    if (isTolerant && comparesOverwritten()) {
+      kernel.erase();
+      return failure();
+    }
     if (isTolerant)
       kernel.walk([](ir::AssertOp op) { tolerateRounding(op); });
     findMarked();
@@ -419,6 +423,19 @@ private:
         .wasInterrupted();
   }
 
+  /// Whether a value is compared with what its element may have become since:
+  /// that is a change, which may be as small as rounding.
+  bool comparesOverwritten() {
+    return kernel
+        .walk([&](ir::LoadOp load) {
+          return load->hasAttr(openAttr) && !isInPlace(load.getArray()) &&
+                         compared.contains(numberOf(load, loadAttr))
+                     ? WalkResult::interrupt()
+                     : WalkResult::advance();
+        })
+        .wasInterrupted();
+  }
+
   static void tolerateRounding(ir::AssertOp assertion) {
     auto same = assertion.getCondition().getDefiningOp<arith::CmpIOp>();
     auto one = same.getLhs().getDefiningOp<arith::BitcastOp>();
@@ -437,6 +454,16 @@ private:
     Value near =
         arith::CmpFOp::create(b, arith::CmpFPredicate::OLE, distance, bound);
     assertion.getConditionMutable().assign(arith::OrIOp::create(b, same, near));
+    if (assertion->hasAttr(loadAttr))
+      goOnWith(held, found, assertion);
+  }
+
+  /// What rounds otherwise must not take another branch.
+  static void goOnWith(Value held, Value found, ir::AssertOp assertion) {
+    found.replaceUsesWithIf(held, [&](OpOperand &use) {
+      return assertion->isBeforeInBlock(
+          assertion->getBlock()->findAncestorOpInBlock(*use.getOwner()));
+    });
   }
 
   //===-- Marks and scratch arrays ----------------------------------------===//
