@@ -10,7 +10,7 @@ import numpy as np
 import costate as qd
 from costate.errors import CannotReplay
 
-ROUND = (-1.0, 0.0, 0.5, 1.0, 2.0)
+ROUND = (-1.0, -0.0, 0.0, 0.5, 1.0, 2.0)
 FLOATS = ("x", "y", "w")
 WIDTH = 4
 HEAD = """
@@ -20,26 +20,28 @@ def k(x: qd.types.ndarray(), y: qd.types.ndarray(), w: qd.types.ndarray(), n: qd
 
 
 class Source:
-    """The text of a kernel. It writes `x`, `y` and perhaps `n`."""
+    """The text of a kernel: parts that are parallel or serial. It writes `x`, `y` and perhaps `n`."""
 
     def __init__(self, seed):
         self.random = np.random.default_rng(seed)
         self.lines = []
         self.writes_indices = self.one_of(False, False, False, True)
-        self.parallel = self.one_of(False, False, True)
+        self.parallel = False
+        self.locals = 0
 
     def one_of(self, *choices):
         return choices[self.random.integers(len(choices))]
 
     def text(self):
-        for _ in range(self.one_of(1, 1, 2)):
+        for _ in range(self.one_of(1, 1, 2, 3)):
+            self.parallel = self.one_of(False, False, True)
             self.part()
         return HEAD + "\n".join(self.lines) + "\n"
 
     def part(self):
         if self.parallel:
             self.lines.append(f"    for i in range({WIDTH}):")
-            return self.statements(8)
+            return self.sum() if self.one_of(*[False] * 5, True) else self.statements(8)
         self.lines.append("    for b in range(1):")
         for _ in range(self.one_of(1, 2)):
             bounds = self.one_of("4", "1, 4", "3", "n[0]")
@@ -49,26 +51,46 @@ class Source:
                 self.lines[-1] = self.lines[-1][:-1] + "):"
             self.statements(12)
 
+    def sum(self):
+        """Additions in any order."""
+        self.lines.append(f"        {self.one_of('x', 'y')}[{self.one_of(0, 1, 'n[i]')}] += w[i] * {self.one_of(*ROUND, 'w[i]')}")
+
     def statements(self, indent, depth=0):
+        known = self.locals
         for _ in range(self.one_of(1, 1, 2, 3)):
             self.statement(indent, depth)
+        self.locals = known
 
     def statement(self, indent, depth):
         space, kind = " " * indent, self.random.random()
-        if kind < 0.5:
+        if kind < 0.08:
+            self.local(space)
+        elif kind < 0.5:
             self.lines.append(f"{space}{self.one_of('x', 'y')}[{self.index()}] = {self.value(2)}")
         elif kind < 0.65:
             self.lines.append(f"{space}{self.one_of('x', 'y')}[{self.index()}] += {self.value(1)}")
         elif kind < 0.8 and depth < 2:
             self.lines.append(f"{space}if {self.value(1)} {self.one_of('<', '>', '>=')} {self.one_of(*ROUND)}:")
             self.statements(indent + 4, depth + 1)
+        elif kind < 0.84 and depth < 2:
+            self.lines += [f"{space}m{depth} = 0", f"{space}while m{depth} < 3 and {self.value(1)} > {self.one_of(*ROUND)}:",
+                           f"{space}    m{depth} += 1"]
+            self.statements(indent + 4, depth + 1)
         elif kind < 0.88 and depth < 2:
             self.lines.append(f"{space}for j{depth} in range({self.one_of('2', '3', 'qd.min(n[1], 3)')}):")
             self.statements(indent + 4, depth + 1)
         elif self.writes_indices:
-            self.lines.append(f"{space}n[{'i' if self.parallel else self.index()}] = {self.one_of(0, 1, 2, 3)}")
+            number = self.one_of(0, 1, 2, 3, "n[i] + 1", f"qd.cast(qd.abs({self.value(1)}), qd.i32)")
+            self.lines.append(f"{space}n[{'i' if self.parallel else self.index()}] = ({number}) % 4")
         else:
             self.lines.append(f"{space}x[{self.index()}] = {self.one_of(*ROUND)}")
+
+    def local(self, space):
+        """A number or a private array, by an element that is found in memory."""
+        vector = ", ".join(self.value(1) for _ in range(4))
+        number = self.one_of(self.value(2), f"qd.Vector([{vector}])[n[i]]")
+        self.lines.append(f"{space}v{self.locals} = {number}")
+        self.locals += 1
 
     def index(self):
         if self.parallel:
@@ -79,6 +101,8 @@ class Source:
         if depth == 0 or self.random.random() < 0.2:
             if self.random.random() < 0.15:
                 return str(self.one_of(*ROUND))
+            if self.locals and self.random.random() < 0.4:
+                return f"v{self.random.integers(self.locals)}"
             return f"{self.one_of(*FLOATS)}[{self.index()}]"
         operands = [self.value(depth - 1) for _ in range(2)]
         return self.one_of("({} + {})", "({} * {})", "({} * {})", "qd.min({}, {})", "qd.max({}, {})", "qd.sin({})",
