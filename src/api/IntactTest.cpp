@@ -86,6 +86,26 @@ TEST_F(Intact, IntermediatesThatSomebodyHasWrittenAgain) {
               [&] { compose.grad(a, b, c); });
 }
 
+TEST_F(Intact, FastMathMayRoundOtherwise) {
+  Kernel fast = kernel(
+      "compose",
+      [](ArrayRef<double, 1> x, ArrayRef<double, 1> y, ArrayRef<double, 1> z) {
+        parallel(x.size(), [&](Index i) { y(i) = sin(x(i)); });
+        parallel(x.size(), [&](Index i) { z(i) = y(i) * y(i); });
+      },
+      {.fast_math = true});
+  Array<double> a = floats({1, 2}), b = floats({0, 0}), c = floats({0, 0});
+  fast(a, b, c);
+  std::vector<double> held = b.to_host();
+  b.from_host({std::nextafter(held[0], 2), std::nextafter(held[1], 2)});
+  c.grad().fill(1);
+  fast.grad(a, b, c);
+  EXPECT_NEAR(a.grad().to_host()[1], std::sin(4), 1e-14);
+  b.from_host({held[0], held[1] * (1 + 1e-9)});
+  expectError(ErrorCode::CannotReplay, {"memory holds another value here"},
+              [&] { fast.grad(a, b, c); });
+}
+
 TEST_F(Intact, Trees) {
   launchTree(tree);
   tree.grad(q, parent, x);

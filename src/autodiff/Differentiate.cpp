@@ -292,13 +292,14 @@ static FailureOr<Round> reverse(ir::KernelOp primal, ArrayRef<bool> active,
 
 static ir::KernelOp makeCheck(ir::KernelOp primal, ir::KernelOp marked,
                               ArrayRef<ir::LoadOp> needed,
-                              const Versions &versions) {
+                              const Versions &versions, Checks checks) {
   SmallVector<NeededLoad> loads;
   for (ir::LoadOp load : needed)
     loads.push_back({load, versions.isRepeated(load)});
   return checkIntact(marked, primal.getNumArguments(),
                      (primal.getSymName() + ".check").str(), loads,
-                     versions.firstOverwrite().has_value())
+                     versions.firstOverwrite().has_value(),
+                     checks == Checks::UpToRounding)
       .value_or(ir::KernelOp());
 }
 
@@ -326,8 +327,9 @@ static FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
     derivative.versions = llvm::to_vector(versions.all());
     derivative.versionSections = versions.sections();
     derivative.overwrite = versions.firstOverwrite();
-    if (way.checks == Checks::Made)
-      derivative.check = makeCheck(primal, *round->marked, needed, versions);
+    if (way.checks != Checks::None)
+      derivative.check =
+          makeCheck(primal, *round->marked, needed, versions, way.checks);
     return derivative;
   }
 }

@@ -85,8 +85,9 @@ struct Cuts {
 /// out first, unless somebody else looks for races.
 enum class Owners { Asked, Watched };
 /// Whether there is to be a kernel, too, that finds out whether memory is as
-/// the gradient needs it.
-enum class Checks { None, Made };
+/// the gradient needs it; and whether what it finds has to have the same bits,
+/// or may be rounded otherwise.
+enum class Checks { None, OfBits, UpToRounding };
 /// Loops that are marked `costate.checkpoints` run again from checkpoints.
 mlir::FailureOr<Derivative>
 differentiateReverse(ir::KernelOp primal, llvm::ArrayRef<bool> active,

@@ -70,6 +70,12 @@ struct DifferentiateReverse
       signalPassFailure();
   }
 
+  Checks checks() const {
+    if (!check)
+      return Checks::None;
+    return fastMath ? Checks::UpToRounding : Checks::OfBits;
+  }
+
   sizing::Policy policy() const {
     using Choice = sizing::Policy::Choice;
     return {.costs = sizing::Costs(target),
@@ -79,10 +85,9 @@ struct DifferentiateReverse
 
   FailureOr<Derivative> reverse(ir::KernelOp kernel, ArrayRef<bool> flags,
                                 Refusal &refusal) {
-    auto derivative =
-        differentiateReverse(kernel, flags, refusal, Owners::Asked,
-                             {.uneven = !measured, .byBudget = byBudget},
-                             policy(), check ? Checks::Made : Checks::None);
+    auto derivative = differentiateReverse(
+        kernel, flags, refusal, Owners::Asked,
+        {.uneven = !measured, .byBudget = byBudget}, policy(), checks());
     if (failed(derivative) || !derivative->overwrite)
       return derivative;
     if (finalState) {

@@ -50,6 +50,9 @@ def DifferentiateReverse : Pass<"differentiate-reverse", "::mlir::ModuleOp"> {
     Option<"check", "check", "bool", "false",
       "append `<name>.check`, which finds out whether memory is as the gradient "
       "needs it">,
+    Option<"fastMath", "fast-math", "bool", "false",
+      "with `check`: what it finds may be rounded otherwise than what memory "
+      "holds">,
     Option<"saveAll", "save-all", "bool", "false", "save all that is needed">,
     Option<"plan", "plan", "bool", "false", "leave `tape.plan` in the gradient">
   ];

@@ -406,6 +406,15 @@ private:
     return options.fastMath ? Target::GpuFastMath : Target::Gpu;
   }
 
+  /// With `fast_math` sums are rounded otherwise where other code is beside
+  /// them.
+  autodiff::Checks checksOf(const Derivation &derivation) const {
+    using autodiff::Checks;
+    if (derivation.mode != Mode::Check)
+      return Checks::None;
+    return options.fastMath ? Checks::UpToRounding : Checks::OfBits;
+  }
+
   /// The gradient, or what records the versions that it needs.
   Result<> takeGradient(Derived &derived, const Derivation &derivation,
                         DiagnosticText &diagnostics, Repeats repeats) {
@@ -421,9 +430,7 @@ private:
          .tiles = !isCpu && derivation.mode == Mode::Gradient &&
                   repeats == Repeats::InTiles && !derivation.byBudget,
          .byBudget = derivation.byBudget},
-        {.costs = sizing::Costs(targetOf(derivation))},
-        derivation.mode == Mode::Check ? autodiff::Checks::Made
-                                       : autodiff::Checks::None);
+        {.costs = sizing::Costs(targetOf(derivation))}, checksOf(derivation));
     if (succeeded(gradient) && derivation.mode == Mode::Recording) {
       gradient->kernel.erase();
       ir::KernelOp recording =

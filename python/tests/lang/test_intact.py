@@ -301,6 +301,37 @@ def test_nan_is_the_same_value_and_minus_zero_is_another():
         compose.grad(x, y, z)
 
 
+def rounded_otherwise(dtype, error):
+    """A gradient of `compose` with `fast_math`, where memory holds what it has left but for a relative `error`."""
+    qd.init(arch=qd.cpu, default_fp=dtype, fast_math=True)
+    x, y, z = (qd.ndarray(dtype, (2,), needs_grad=True) for _ in range(3))
+    x.fill(1)
+    compose(x, y, z)
+    held = y.to_numpy()
+    y.from_numpy(held * np.asarray(1 + error, held.dtype))
+    z.grad.fill(1)
+    compose.grad(x, y, z)
+    return x.grad.to_numpy()
+
+
+@pytest.mark.parametrize("dtype, error", [(qd.f64, 2.0**-50), (qd.f32, 2.0**-20)])
+def test_fast_math_may_round_otherwise(dtype, error):
+    assert np.allclose(rounded_otherwise(dtype, error), np.sin(2))
+    with pytest.raises(CannotReplay, match="another value here"):
+        rounded_otherwise(dtype, 2.0**-12)
+    with pytest.raises(CannotReplay, match="another value here"):
+        rounded_otherwise(dtype, np.nan)
+
+
+def test_fast_math_reads_nothing_before_it_writes_it():
+    qd.init(arch=qd.cpu, default_fp=qd.f64, fast_math=True)
+    x = floats(5)
+    minimum(x)
+    x.grad.fill(1)
+    with pytest.raises(CannotReplay, match="reads this element before it writes it"):
+        minimum.grad(x)
+
+
 def test_unchecked():
     qd.init(arch=qd.cpu, default_fp=qd.f64, gradients="unchecked")
     q, parent, x = grown()

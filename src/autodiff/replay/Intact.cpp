@@ -89,8 +89,8 @@ Value bitsOf(Builder &b, Value value) {
 class Check {
 public:
   Check(ir::KernelOp marked, unsigned arguments, ArrayRef<NeededLoad> needed,
-        bool overwrites)
-      : arguments(arguments), overwrites(overwrites) {
+        bool overwrites, bool isTolerant)
+      : arguments(arguments), isTolerant(isTolerant), overwrites(overwrites) {
     Writes writes = writesOf(marked);
     for (auto &[array, accesses] : writes) {
       if (ir::holdsOwners(array))
@@ -113,13 +113,17 @@ public:
     markStrict();
     expandAdditions();
     compareLeft();
-    isTolerant = addsInAnyOrder();
-    if (isTolerant && comparesOverwritten()) {
+    bool inAnyOrder = addsInAnyOrder();
+    if (inAnyOrder && comparesOverwritten()) {
       kernel.erase();
       return failure();
     }
+    isTolerant |= inAnyOrder;
     if (isTolerant)
-      kernel.walk([](ir::AssertOp op) { tolerateRounding(op); });
+      kernel.walk([](ir::AssertOp op) {
+        if (op->hasAttr(loadAttr) && !op->hasAttr(openAttr))
+          tolerateRounding(op);
+      });
     findMarked();
     redirect();
     initialise();
@@ -202,6 +206,8 @@ private:
     ir::AssertOp assertion =
         compareWith(b, load, load.getArray(), load.getIndices());
     assertion->setAttr(loadAttr, load->getAttr(loadAttr));
+    if (load->hasAttr(openAttr))
+      assertion->setAttr(openAttr, b.getUnitAttr());
     if (isRepeated)
       assertion->setAttr(repeatedAttr, b.getUnitAttr());
   }
@@ -654,8 +660,8 @@ private:
 
   const unsigned arguments; ///< of the primal
   int64_t parts = 0;        ///< the largest number of one
-  bool isTolerant = false;
-  bool overwrites; ///< so that there are marks
+  bool isTolerant;          ///< of other rounding
+  bool overwrites;          ///< so that there are marks
   ir::KernelOp kernel;
   Arguments written;               ///< by the primal
   Arguments inPlace;               ///< see isInPlace
@@ -671,8 +677,9 @@ private:
 
 FailureOr<ir::KernelOp> checkIntact(ir::KernelOp marked, unsigned arguments,
                                     StringRef name, ArrayRef<NeededLoad> needed,
-                                    bool overwrites) {
-  return Check(marked, arguments, needed, overwrites).make(name);
+                                    bool overwrites, bool toleratesRounding) {
+  return Check(marked, arguments, needed, overwrites, toleratesRounding)
+      .make(name);
 }
 
 } // namespace costate::autodiff

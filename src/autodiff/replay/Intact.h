@@ -19,7 +19,8 @@ struct NeededLoad {
 /// with `CannotReplay` unless all of this holds:
 ///
 /// - Each of these loads gets the bits that memory holds there, or what its
-///   part has stored before.
+///   part has stored before. With `toleratesRounding`, as where sums come in
+///   any order, floats may differ a little.
 /// - With `overwrites`, which says that the kernel may overwrite what it has
 ///   read: no element is read before the launch first writes it, but for those
 ///   that it does not write.
@@ -28,6 +29,7 @@ struct NeededLoad {
 /// Fails without a diagnostic where that cannot be told.
 mlir::FailureOr<ir::KernelOp>
 checkIntact(ir::KernelOp marked, unsigned arguments, llvm::StringRef name,
-            llvm::ArrayRef<NeededLoad> needed, bool overwrites);
+            llvm::ArrayRef<NeededLoad> needed, bool overwrites,
+            bool toleratesRounding);
 
 } // namespace costate::autodiff
