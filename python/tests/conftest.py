@@ -1,8 +1,14 @@
 """What the tests share."""
 
+import contextlib
+
 import pytest
 
 from costate import _core
+
+# PyTorch's compiler imports it, which fails where somebody has imported Python's own distutils before.
+with contextlib.suppress(ImportError):
+    import setuptools  # noqa: F401
 
 
 def pytest_configure(config):
