@@ -137,6 +137,9 @@ private:
 
   /// As `recordOf`, and no loop in it runs again.
   bool isKnown(Operation *loop, Operation *outer) {
+    auto open = dyn_cast<scf::WhileOp>(loop);
+    if (open && !loopsOf(*open.getBeforeBody()).empty())
+      return false;
     return llvm::all_of(loopsOf(bodyOf(loop)), [&](Operation *inner) {
       return boundOf(inner, outer) && !inner->hasAttr(ir::rerunAttr) &&
              isKnown(inner, outer);

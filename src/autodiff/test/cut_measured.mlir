@@ -70,3 +70,32 @@ costate.kernel @nest(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %n:
     costate.store %r, %y[%i] : !costate.array<f64, 1>
   }
 }
+
+// A loop in front of the condition runs once more often than the iterations: what
+// it saves is not known.
+// CHECK-LABEL: costate.kernel @before.grad
+// CHECK-NOT:     tape.claim
+costate.kernel @before(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %n: i64) {
+  %e = costate.extent %x[0] : !costate.array<f64, 1>
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  costate.range (%i) in (%e) {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    %r:2 = scf.while (%a = %v, %k = %zero) : (f64, i64) -> (f64, i64) {
+      %m = arith.muli %k, %k : i64
+      %s = scf.for %j = %zero to %m step %one iter_args(%b = %a) -> (f64) : i64 {
+        %q = costate.sin %b : f64
+        scf.yield %q : f64
+      }
+      %c = arith.cmpf olt, %s, %v : f64
+      scf.condition(%c) %a, %k : f64, i64
+    } do {
+    ^bb0(%a: f64, %k: i64):
+      %q = costate.sin %a : f64
+      %p = arith.mulf %a, %q : f64
+      %next = arith.addi %k, %one : i64
+      scf.yield %p, %next : f64, i64
+    }
+    costate.store %r#0, %y[%i] : !costate.array<f64, 1>
+  }
+}
