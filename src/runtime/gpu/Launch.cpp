@@ -332,7 +332,7 @@ static std::string blockFault(const Launch &launch,
                               int64_t workItems) {
   const Properties &gpu = launch.engine.driver().properties();
   int64_t most = gpu.blockThreads, wanted = function.blockDim;
-  if (wanted > most)
+  if (function.hasBlocks && wanted > most)
     return "blocks of " + std::to_string(wanted) + " work items: this device " +
            "has " + std::to_string(most) + " at most";
   if (static_cast<size_t>(function.sharedBytes) > gpu.sharedPerBlock)
@@ -355,7 +355,8 @@ static std::string blockFault(const Launch &launch,
   return "";
 }
 
-/// Blocks of so many work items as the kernel says.
+/// Blocks of so many work items as the kernel says, or as there can be where
+/// none depends on another.
 static Result<Grid> chosenGrid(const Launch &launch,
                                const DeviceFunction &function,
                                int64_t workItems) {
@@ -364,10 +365,11 @@ static Result<Grid> chosenGrid(const Launch &launch,
     return blockFailure(launch, function, fault);
   if (mostThreads(launch, function) == 1)
     return Grid{1, 1};
-  int64_t most = launch.engine.driver().properties().mostBlocks;
-  int64_t blocks = (workItems + function.blockDim - 1) / function.blockDim;
-  return Grid{std::clamp<int64_t>(blocks, 1, most),
-              static_cast<int>(function.blockDim)};
+  const Properties &gpu = launch.engine.driver().properties();
+  int64_t size = std::min<int64_t>(function.blockDim, gpu.blockThreads);
+  int64_t blocks = (workItems + size - 1) / size;
+  return Grid{std::clamp<int64_t>(blocks, 1, gpu.mostBlocks),
+              static_cast<int>(size)};
 }
 
 static Result<Grid> gridOf(Launch &launch, const DeviceFunction &function,
