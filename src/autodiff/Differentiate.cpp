@@ -385,7 +385,7 @@ FailureOr<Derivative> differentiateForward(ir::KernelOp primal,
                                            Refusal &refusal) {
   refusal.code = ErrorCode::NotDifferentiable;
   ir::inlineCalls(primal);
-  expandFetches(primal);
+  expandFetches(primal, Becomes::Unused);
   if (failed(refuseBlocks(primal)) ||
       failed(checkFetches(primal, active, Products::Refused)))
     return failure();

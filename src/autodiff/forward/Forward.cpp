@@ -1,6 +1,7 @@
 #include "autodiff/forward/Forward.h"
 
 #include "autodiff/replay/Accesses.h"
+#include "autodiff/replay/Fetches.h"
 #include "autodiff/rules/Rules.h"
 
 using namespace mlir;
@@ -262,6 +263,7 @@ LogicalResult Forward::extremum(Operation *update, const Task &task,
   auto now =
       ir::LoadOp::create(out.b, value.getType(), access.array, access.indices);
   markLike(update, now);
+  now->setAttr(becomesAttr, out.b.getUnitAttr());
   Value wins =
       arith::CmpFOp::create(out.b, arith::CmpFPredicate::OEQ, value, now);
   for (unsigned curve = task.first; curve < task.last; ++curve) {

@@ -148,20 +148,24 @@ static bool isInterrupted(Operation *op, Exclusive &known) {
 
 /// Minima and maxima of floats that have an element in common with something
 /// else in the same part.
-static SmallVector<Operation *> extremaInUse(ir::KernelOp kernel) {
+static SmallVector<Operation *> extremaInUse(ir::KernelOp kernel,
+                                             Becomes becomes) {
   SmallVector<Operation *> extrema;
   SmallVector<ArrayAccess> accesses = accessesIn(kernel);
+  auto counts = [&](Operation *op) {
+    return becomes == Becomes::Used || !op->hasAttr(becomesAttr);
+  };
   for (const ArrayAccess &access : accesses)
     if (isExtremum(access.op) &&
         isa<FloatType>(access.op->getOperand(0).getType()) &&
         llvm::any_of(accesses, [&](const ArrayAccess &other) {
-          return disturbsExtremum(access, other);
+          return counts(other.op) && disturbsExtremum(access, other);
         }))
       extrema.push_back(access.op);
   return extrema;
 }
 
-void expandFetches(ir::KernelOp kernel) {
+void expandFetches(ir::KernelOp kernel, Becomes becomes) {
   Exclusive exclusive;
   auto expandAll = [&](ArrayRef<Operation *> accesses) {
     for (Operation *op : accesses)
@@ -169,7 +173,7 @@ void expandFetches(ir::KernelOp kernel) {
         expand(op);
   };
   expandAll(fetchesOf(kernel));
-  expandAll(extremaInUse(kernel));
+  expandAll(extremaInUse(kernel, becomes));
 }
 
 //===-- Gradients ---------------------------------------------------------===//

@@ -7,10 +7,18 @@
 
 namespace costate::autodiff {
 
+/// On the loads of tangent kernels that tell what an element has become by a
+/// minimum or maximum.
+inline constexpr llvm::StringLiteral becomesAttr = "costate.becomes";
+
+/// Whether such loads count as other uses of the element. In forward mode they
+/// do not: the tangent of a tangent goes where the tangent goes, on ties too.
+enum class Becomes { Used, Unused };
+
 /// Makes plain accesses of those that nobody interrupts: in serial code, and of
 /// arrays of which each work item has elements of its own. Likewise of minima
 /// and maxima that an element takes which the same part uses otherwise.
-void expandFetches(ir::KernelOp kernel);
+void expandFetches(ir::KernelOp kernel, Becomes becomes = Becomes::Used);
 
 /// Whether `atomic_mul` has a derivative where work items are found to have
 /// elements of their own: in gradients, which find that out (Owners.h).
