@@ -15,11 +15,11 @@ from jax.test_util import check_grads  # noqa: E402
 import costate as qd  # noqa: E402
 import costate.jax  # noqa: E402
 from costate import _core  # noqa: E402
+from several_launches import ANY, kicked, moved  # noqa: E402
 
 DEVICE = os.environ.get("COSTATE_DEVICE") or "cpu"
 pytestmark = [pytest.mark.skipif(DEVICE == "vulkan", reason="nobody else uses the memory of Vulkan"),
               pytest.mark.skipif(DEVICE == "cuda" and jax.default_backend() != "gpu", reason="a JAX without CUDA")]
-ANY = qd.types.ndarray()
 REFUSED = (ValueError, RuntimeError)   # as XLA passes it on
 
 
@@ -44,36 +44,6 @@ def power(x: ANY, n: ANY, h: qd.f64, out: ANY):
             p *= x[i]
             k += 1
         out[None] += p
-
-
-@qd.kernel
-def pulled(x: ANY, f: ANY):
-    for i in x:
-        f[i] = -qd.sin(x[i]) * x[i]
-
-
-@qd.kernel
-def kicked(v: ANY, f: ANY, h: qd.f64):
-    for i in v:
-        v[i] = v[i] + h * f[i] * v[i]
-
-
-@qd.kernel
-def drifted(x: ANY, v: ANY):
-    for i in x:
-        s = x[i]
-        k = 0
-        while k < 3:
-            s = s * qd.cos(v[i])
-            k += 1
-        x[i] = s
-
-
-def moved(x, v, f):
-    for _ in range(2):
-        pulled(x, f)
-        kicked(v, f, 0.1)
-        drifted(x, v)
 
 
 def moved_by_jax(x, v):

@@ -8,6 +8,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 import costate as qd  # noqa: E402
 from costate import _core  # noqa: E402
+from several_launches import ANY, moved  # noqa: E402
 
 DEVICE = os.environ.get("COSTATE_DEVICE") or "cpu"
 PLACE = "cuda" if DEVICE == "cuda" else "cpu"
@@ -248,39 +249,6 @@ def test_methods():
     spring.stiffness = 4.0
     with pytest.raises(_core.CannotReplay, match="member of an object"):
         func.grad(f)(x)
-
-
-ANY = qd.types.ndarray()
-
-
-@qd.kernel
-def pulled(x: ANY, f: ANY):
-    for i in x:
-        f[i] = -qd.sin(x[i]) * x[i]
-
-
-@qd.kernel
-def kicked(v: ANY, f: ANY, h: qd.f64):
-    for i in v:
-        v[i] = v[i] + h * f[i] * v[i]
-
-
-@qd.kernel
-def drifted(x: ANY, v: ANY):
-    for i in x:
-        s = x[i]
-        k = 0
-        while k < 3:
-            s = s * qd.cos(v[i])
-            k += 1
-        x[i] = s
-
-
-def moved(x, v, f):
-    for _ in range(2):
-        pulled(x, f)
-        kicked(v, f, 0.1)
-        drifted(x, v)
 
 
 def moved_by_torch(x, v):
