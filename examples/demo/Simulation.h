@@ -27,7 +27,16 @@ struct Body {
 /// Four legs of two muscles each, a back of eight, a head and a tail.
 Body makePony();
 
-class Simulation {
+/// What the kernels work on.
+struct Fields {
+  costate::Array<double> weights, activation, fibre;
+  costate::Array<int> muscle;
+  costate::Array<double> x, v, C, F;               ///< of particles, by step
+  costate::Array<double> mass, momentum, velocity; ///< of nodes, by step
+  costate::Array<double> mean, miss;
+};
+
+class Simulation : private Fields {
 public:
   Simulation(costate::Device device, const Body &body, Point target);
 
@@ -43,16 +52,13 @@ public:
   /// What the muscles do in a step, -1 (push) to 1 (pull).
   Numbers activations(int64_t step) const;
 
+  const Fields &fields() const { return *this; }
+
 private:
   void reset(const Numbers &values);
   void run();
 
   Point target;
-  costate::Array<double> weights, activation, fibre;
-  costate::Array<int> muscle;
-  costate::Array<double> x, v, C, F;               ///< of particles, by step
-  costate::Array<double> mass, momentum, velocity; ///< of nodes, by step
-  costate::Array<double> mean, miss;
 };
 
 } // namespace pony
