@@ -5,6 +5,7 @@
 #include "runtime/cpu/CpuDevice.h"
 
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
@@ -441,6 +442,32 @@ TEST(Launch, TheErrorOfTheLowestChunkEndsTheLaunch) {
                                  "2, whose extent is 10");
   frame.fails = false;
   EXPECT_TRUE(run(*device, codeOf(tapeEntry), frame).ok());
+}
+
+/// All work items from 100 on fail, the lower they are the later.
+static void lateBody(const void *, Worker *worker, int64_t begin, int64_t end,
+                     double *) {
+  for (int64_t i = begin; i < end; ++i) {
+    std::this_thread::sleep_for(std::chrono::microseconds(1000 - i));
+    if (i >= 100)
+      costate_index_error(worker, 0, 0, 0, i, 10);
+  }
+}
+
+static void lateEntry(Launch *launch, Worker *, const uint64_t *arguments) {
+  costate_range(launch, lateBody, nullptr, frameOf(arguments)->workItems,
+                nullptr, 0, 0, 0, 0, 1);
+}
+
+TEST(Launch, OfSeveralErrorsTheLowestIsReported) {
+  for (int threads : {1, 2, 4, 7}) {
+    std::shared_ptr<Device> device = open(threads);
+    Frame frame{nullptr, nullptr, nullptr, 1000};
+    Result<LaunchReport> report = run(*device, codeOf(lateEntry), frame);
+    ASSERT_FALSE(report.ok());
+    EXPECT_NE(report.error().text.find("index 100 "), std::string::npos)
+        << report.error().text;
+  }
 }
 
 TEST(Launch, SerialErrorsEndTheLaunch) {

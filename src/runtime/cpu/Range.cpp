@@ -36,7 +36,57 @@ int64_t chunkSize(int64_t workItems, bool deterministic, int64_t lanes) {
 }
 
 namespace {
-/// Chunks that are being run; `next` is shared by all runners.
+/// Chunks in a row, of which a runner takes some at a time.
+struct alignas(64) Share {
+  std::atomic<int64_t> next = 0;
+  int64_t end = 0;
+
+  bool hasLeft() const { return next.load(std::memory_order_relaxed) < end; }
+  void stop() { next.store(end); }
+  /// A part of what is left, so that others find something when they are done.
+  bool take(int64_t &from, int64_t &to) {
+    int64_t left = end - next.load(std::memory_order_relaxed);
+    if (left <= 0)
+      return false;
+    int64_t count = std::max<int64_t>(1, left / 4);
+    from = next.fetch_add(count, std::memory_order_relaxed);
+    to = std::min(from + count, end);
+    return from < to;
+  }
+};
+
+/// Each of several runners has a share, so that it works on neighbours, and on
+/// the same ones in the next range; whoever is done helps others.
+class Shares {
+public:
+  Shares(int64_t begin, int64_t end, int runners) : all(runners) {
+    const int64_t each = (end - begin) / runners,
+                  more = (end - begin) % runners;
+    for (int64_t runner = 0; Share &share : all) {
+      share.next = begin;
+      begin = share.end = begin + each + (runner++ < more);
+    }
+  }
+
+  bool take(int runner, int64_t &from, int64_t &to) {
+    for (size_t i = 0; i < all.size(); ++i)
+      if (all[(runner + i) % all.size()].take(from, to))
+        return true;
+    return false;
+  }
+  bool hasLeft() const { return std::ranges::any_of(all, &Share::hasLeft); }
+  /// What comes before `chunk` still runs: the lowest failure is reported.
+  void stopAfter(int64_t chunk) {
+    for (Share &share : all)
+      if (share.end > chunk)
+        share.stop();
+  }
+
+private:
+  std::vector<Share> all;
+};
+
+/// Chunks that are being run.
 struct Progress {
   Launch &launch;
   const Range &range;
@@ -45,10 +95,25 @@ struct Progress {
   const int64_t size; ///< of a chunk
   const int64_t chunks;
   std::vector<double> partialSums = {}; ///< of the chunks [begin, end)
-  std::atomic<int64_t> next = 0;
   int64_t begin = 0, end = 0;
+  int64_t next = 0;         ///< while one runner is alone
+  Shares *shares = nullptr; ///< of what is left for several runners
 
-  void stop() { next.store(end); }
+  bool take(int runner, int64_t alone, int64_t &from, int64_t &to) {
+    if (shares)
+      return shares->take(runner, from, to);
+    from = next;
+    next = to = std::min(from + alone, end);
+    return from < to;
+  }
+  bool hasLeft() const { return shares ? shares->hasLeft() : next < end; }
+  void stopAfter(int64_t chunk) {
+    if (shares)
+      shares->stopAfter(chunk);
+    else
+      next = end;
+  }
+  void stop() { stopAfter(-1); }
 };
 
 enum class Alone : uint8_t { No, AtFirst, Yes };
@@ -156,25 +221,23 @@ static int64_t nextAlone(const Progress &progress, Alone alone, int64_t done,
 [[gnu::noinline]] static void runChunks(Progress &progress, CpuWorker &worker,
                                         Alone alone) {
   if (_setjmp(worker.escape) != 0) {
-    progress.stop();
+    progress.stopAfter(worker.chunk);
     return;
   }
   const Clock::time_point start = Clock::now();
-  for (int64_t taken = 1; taken > 0;) {
-    int64_t begin = progress.next.fetch_add(taken, std::memory_order_relaxed);
-    int64_t end = std::min(begin + taken, progress.end);
-    if (begin >= end)
-      return;
+  int64_t begin, end;
+  for (int64_t count = 1;
+       count > 0 && progress.take(worker.runner, count, begin, end);) {
     if (!runChunksOf(progress, worker, begin, end))
       return progress.stop();
     if (alone != Alone::No)
-      taken = nextAlone(progress, alone, end, start);
+      count = nextAlone(progress, alone, end, start);
   }
 }
 
 /// `runner`: others that work meanwhile have other numbers.
 static void runLeased(Progress &progress, int runner, Alone alone) try {
-  if (progress.next.load(std::memory_order_relaxed) >= progress.end)
+  if (!progress.hasLeft())
     return;
   Lease worker(progress, runner);
   progress.copies.beginRunner(runner);
@@ -189,14 +252,17 @@ static void runLeased(Progress &progress, int runner, Alone alone) try {
 static bool runAll(Progress &progress) {
   bool single = progress.launch.runners == 1;
   runLeased(progress, 0, single ? Alone::Yes : Alone::AtFirst);
-  int64_t left = progress.end - progress.next.load();
+  int64_t left = progress.end - progress.next;
   if (left <= 0)
     return false;
   int runners =
       static_cast<int>(std::min<int64_t>(left, progress.launch.runners));
+  Shares shares(progress.next, progress.end, runners);
+  progress.shares = &shares;
   progress.launch.engine.team.run(
       runners, [&](int runner) { runLeased(progress, runner, Alone::No); },
       &progress.launch.interruptible);
+  progress.shares = nullptr;
   return true;
 }
 
