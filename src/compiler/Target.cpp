@@ -3,6 +3,7 @@
 #include "base/Fork.h"
 #include "base/Vectors.h"
 #include "compiler/AtomicLoops.h"
+#include "compiler/ByteMasks.h"
 #include "compiler/FarValues.h"
 #include "compiler/HostMaths.h"
 #include "compiler/RowPrefetch.h"
@@ -287,6 +288,8 @@ Result<> optimise(Module &module, TargetMachine &machine) {
 
 Result<std::string> emitObject(Module &module, TargetMachine &machine) {
   for (Function &function : module) {
+    if (host().vectorBits == 512)
+      widenByteMasks(function);
     if (isLong(function))
       spillFarValues(function);
     if (!function.isDeclaration() && doesWithoutAvx512(function))

@@ -130,3 +130,26 @@ def test_report_names_lanes_and_obstacles_by_line():
     numbers = [int(line.split(":")[1]) for line in lines]
     assert numbers == [numbers[0], numbers[0] + 3, numbers[0] + 5]
     assert lines[0].startswith("test_lanes.py:")
+
+
+@pytest.mark.parametrize("lanes", (4, 8, 16))
+@pytest.mark.parametrize("dtype", (ti.u8, ti.i8, ti.u1))
+def test_bytes_under_a_mask_that_outlives_a_call(dtype, lanes):
+    ti.init(arch=ti.cpu, default_fp=ti.f64, lanes=lanes, cpu_max_num_threads=1)
+
+    @ti.kernel
+    def k(x: ti.types.ndarray(dtype=ti.f64, ndim=1), o: ti.types.ndarray(dtype=dtype, ndim=1), z: ti.types.ndarray(dtype=ti.f64, ndim=1)):
+        for i in range(x.shape[0]):
+            if o[i] == 0:
+                z[i] += ti.erfc(x[i])
+                o[i] = 0
+
+    x, z = ti.ndarray(ti.f64, SIZE), ti.ndarray(ti.f64, SIZE)
+    o = ti.ndarray(dtype, SIZE)
+    flags = np.array([1 if c % 3 else 0 for c in COUNTS])
+    x.from_numpy(np.array(STARTS))
+    o.from_numpy(flags.astype(o.to_numpy().dtype))
+    k(x, o, z)
+    assert (o.to_numpy() == flags).all()
+    wanted = [0.0 if flag else math.erfc(start) for flag, start in zip(flags, STARTS)]
+    assert z.to_numpy() == pytest.approx(wanted, abs=1e-14)
