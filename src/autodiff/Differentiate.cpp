@@ -281,7 +281,7 @@ static FailureOr<Round> reverse(ir::KernelOp primal, ArrayRef<bool> active,
     gradient.erase();
     return failure();
   }
-  prune(gradient);
+  pruneGradient(gradient);
   resolveSizes(gradient, /*measured=*/!way.cuts.uneven);
   if (failed(checkForgotten(gradient, refusal))) {
     gradient.erase();

@@ -1,7 +1,7 @@
 #include "autodiff/Prune.h"
 
 #include "autodiff/activity/Flow.h"
-#include "ir/Tape.h"
+#include "ir/LoopPairs.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
@@ -13,13 +13,24 @@ using namespace mlir;
 namespace costate::autodiff {
 namespace {
 
+/// What is kept whoever needs it: effects, and besides
+enum class Roots { Claims, ClaimsAndRanges, Nothing };
+
 /// Marks what the effects of a kernel need.
 class Liveness {
 public:
-  Liveness(ir::KernelOp kernel, bool keepRanges)
+  Liveness(ir::KernelOp kernel, Roots roots)
       : records(tape::recordsOf(kernel)) {
+    if (roots == Roots::Nothing)
+      kernel.walk([&](tape::ClaimOp claim) {
+        if (Attribute pair = pairOf(claim))
+          claims[pair] = claim;
+      });
     kernel.walk([&](Operation *op) {
-      if (isRoot(op) || (keepRanges && isa<ir::RangeOp>(op)))
+      bool isKept = isa<ir::RangeOp>(op)     ? roots == Roots::ClaimsAndRanges
+                    : isa<tape::ClaimOp>(op) ? roots != Roots::Nothing
+                                             : isRoot(op);
+      if (isKept)
         keep(op);
     });
     while (!pending.empty())
@@ -61,8 +72,25 @@ private:
   void keep(Operation *op) {
     while (!isa<ir::KernelOp>(op) && kept.insert(op).second) {
       needOperands(op);
+      keepClaim(op);
       op = op->getParentOp();
     }
+  }
+
+  /// The forward loop that runs again is in front of what it claims.
+  static Attribute pairOf(tape::ClaimOp claim) {
+    Operation *loop = claim->getPrevNode();
+    while (!loop->hasAttr(ir::rerunAttr))
+      loop = loop->getPrevNode();
+    return loop->getAttr(tape::pairAttr);
+  }
+
+  /// What is saved when the loop runs again has been claimed, whatever the
+  /// forward sweep saves.
+  void keepClaim(Operation *op) {
+    Attribute pair = op->getAttr(tape::pairAttr);
+    if (Operation *claim = pair ? claims.lookup(pair) : nullptr)
+      keep(claim);
   }
 
   /// What an operation needs whichever of its results are live.
@@ -97,6 +125,7 @@ private:
   }
 
   llvm::DenseMap<int64_t, tape::Record> records;
+  llvm::DenseMap<Attribute, Operation *> claims; ///< by pairs of loops
   llvm::DenseMap<int64_t, SmallVector<bool>> fields;
   llvm::DenseSet<Operation *> kept;
   llvm::DenseSet<Value> live;
@@ -228,14 +257,17 @@ private:
 
 } // namespace
 
-void prune(ir::KernelOp kernel) {
-  Liveness liveness(kernel, /*keepRanges=*/false);
+static void prune(ir::KernelOp kernel, Roots roots) {
+  Liveness liveness(kernel, roots);
   Sweep(liveness).block(kernel.getBodyRegion().front());
 }
 
+void prune(ir::KernelOp kernel) { prune(kernel, Roots::Claims); }
+
 void pruneWithinParts(ir::KernelOp kernel) {
-  Liveness liveness(kernel, /*keepRanges=*/true);
-  Sweep(liveness).block(kernel.getBodyRegion().front());
+  prune(kernel, Roots::ClaimsAndRanges);
 }
+
+void pruneGradient(ir::KernelOp gradient) { prune(gradient, Roots::Nothing); }
 
 } // namespace costate::autodiff

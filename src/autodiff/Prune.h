@@ -13,4 +13,8 @@ void prune(ir::KernelOp kernel);
 /// The same, but ranges stay, so that parts keep their numbers.
 void pruneWithinParts(ir::KernelOp kernel);
 
+/// The same for a gradient that has just been made: a loop that is not reversed
+/// claims no memory.
+void pruneGradient(ir::KernelOp gradient);
+
 } // namespace costate::autodiff

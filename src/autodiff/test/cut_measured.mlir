@@ -99,3 +99,49 @@ costate.kernel @before(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %
     costate.store %r#0, %y[%i] : !costate.array<f64, 1>
   }
 }
+
+// A loop that is not reversed claims nothing: whether it runs is not asked of
+// memory that the kernel has overwritten.
+// CHECK-LABEL: costate.kernel @nothing.grad
+// CHECK-NOT:     tape.claim
+// CHECK-NOT:     costate.load
+// CHECK:         costate.return
+costate.kernel @nothing(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 0>, %n: i64) {
+  %e = costate.extent %x[0] : !costate.array<f64, 1>
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %none = arith.constant 0.0 : f64
+  costate.range (%i) in (%e) {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    %c = arith.cmpf olt, %v, %none : f64
+    scf.if %c {
+      scf.for %k = %zero to %n step %one : i64 {
+        costate.atomic_add %none, %y[] : !costate.array<f64, 0>
+      }
+    }
+    costate.store %none, %x[%i] : !costate.array<f64, 1>
+  }
+}
+
+// It claims what is saved when it runs again, also if the forward sweep saves nothing.
+// CHECK-LABEL: costate.kernel @again.grad
+// CHECK:         tape.claim
+// CHECK:         tape.pivot
+// CHECK:         tape.push
+costate.kernel @again(%x: !costate.array<f64, 1>) {
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %three = arith.constant 3 : i64
+  %five = arith.constant 5 : i64
+  %none = arith.constant 0.0 : f64
+  %last = scf.while (%k = %zero) : (i64) -> i64 {
+    %more = arith.cmpi ult, %k, %five : i64
+    scf.condition(%more) %k : i64
+  } do {
+  ^bb0(%k: i64):
+    %i = costate.rem unsigned %k, %three : i64
+    costate.store %none, %x[%i] : !costate.array<f64, 1>
+    %next = arith.addi %k, %one : i64
+    scf.yield %next : i64
+  }
+}
