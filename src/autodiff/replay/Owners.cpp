@@ -6,11 +6,11 @@
 #include "ir/Source.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
 
@@ -25,10 +25,11 @@ bool isOwnerCheck(Operation *op) { return op->hasAttr(checkAttr); }
 namespace {
 
 /// An access of a work item: whether the element may then have no writer but
-/// this work item, and whether this is one.
+/// this work item, and whether this is one. Some stores may meet others that
+/// are `common` as well.
 struct Use {
   ArrayAccess access;
-  bool writes, asks;
+  bool writes, asks, common;
 };
 using Uses = SmallVector<Use>;
 
@@ -69,27 +70,32 @@ private:
     });
   }
 
-  /// Whether all work items store one value, or none that has a derivative: who
-  /// is the last does not matter.
-  bool areCommon(ir::RangeOp range, ArrayRef<ArrayAccess> stores) const {
-    auto valueOf = [](const ArrayAccess &store) {
-      return getAsOpFoldResult(store.op->getOperand(0));
+  /// The stores of what has no derivative, or if there are none, those of one
+  /// value by all work items: who is the last of them does not matter.
+  llvm::SmallPtrSet<Operation *, 4>
+  commonAmong(ir::RangeOp range, ArrayRef<ArrayAccess> stores) const {
+    llvm::SmallPtrSet<Operation *, 4> common;
+    for (const ArrayAccess &store : stores)
+      if (!isVaried(store))
+        common.insert(store.op);
+    if (!common.empty())
+      return common;
+    auto isOfAll = [&](const ArrayAccess &store) {
+      return isUniform(store.op->getOperand(0), range);
     };
-    if (stores.empty())
-      return true;
-    auto isFirst = [&](const ArrayAccess &store) {
-      return isUniform(store.op->getOperand(0), range) &&
-             valueOf(store) == valueOf(stores.front());
-    };
-    return llvm::all_of(stores, isFirst) ||
-           llvm::none_of(stores, [&](auto &store) { return isVaried(store); });
+    auto first = llvm::find_if(stores, isOfAll);
+    for (const ArrayAccess &store : llvm::make_range(first, stores.end()))
+      if (store.op->getOperand(0) == first->op->getOperand(0))
+        common.insert(store.op);
+    return common;
   }
 
   Uses contest(ir::RangeOp range, ArrayRef<ArrayAccess> accesses) const {
     SmallVector<ArrayAccess> stores;
     llvm::copy_if(accesses, std::back_inserter(stores),
                   [](auto &access) { return isa<ir::StoreOp>(access.op); });
-    bool common = areCommon(range, stores) || areExclusive(range, stores);
+    auto common = commonAmong(range, stores);
+    bool differ = common.size() < stores.size() && !areExclusive(range, stores);
     bool loads =
         llvm::any_of(accesses, [](auto &access) { return access.isLoad(); }) &&
         passesOn(accesses.front().array);
@@ -98,9 +104,10 @@ private:
       bool isStore = isa<ir::StoreOp>(access.op);
       bool writes = isStore || (loads && access.isWrite());
       bool asks = access.isLoad() ? loads
-                  : isStore       ? !common
+                  : isStore       ? differ
                                   : loads || isVaried(access);
-      uses.push_back({access, writes, asks});
+      uses.push_back(
+          {access, writes, asks, differ && common.contains(access.op)});
     }
     return needed(range, uses);
   }
@@ -183,8 +190,13 @@ public:
       return llvm::any_of(contest.second,
                           [](auto &use) { return use.asks && !use.writes; });
     };
+    auto isMixed = [](auto &contest) {
+      return llvm::any_of(contest.second, [](auto &use) { return use.common; });
+    };
     if (llvm::any_of(contests, asksOthers))
       addStep(range, contests, &Asking::forget);
+    if (llvm::any_of(contests, isMixed))
+      addStep(range, contests, &Asking::noteCommon);
     addStep(range, contests, &Asking::note);
     addStep(range, contests, &Asking::check);
   }
@@ -223,8 +235,16 @@ private:
   /// One of several writers remains, whichever; another one finds it.
   void note(Builder &b, const Use &use, const Uses &, ArrayAccess access,
             Value number) {
-    if (use.writes)
+    if (use.writes && !use.common)
       keep(b, ir::StoreOp::create(b, number, access.array, access.indices));
+  }
+
+  /// Only where nobody else writes.
+  void noteCommon(Builder &b, const Use &use, const Uses &, ArrayAccess access,
+                  Value number) {
+    if (use.common)
+      keep(b, ir::StoreOp::create(b, commonOf(b, number), access.array,
+                                  access.indices));
   }
 
   void check(Builder &b, const Use &use, const Uses &uses, ArrayAccess access,
@@ -236,10 +256,22 @@ private:
         ir::LoadOp::create(b, b.getI64Type(), access.array, access.indices);
     Value mine = arith::CmpIOp::create(b, P::eq, owner, number);
     Value nobodys = arith::CmpIOp::create(b, P::eq, owner, none(b));
-    auto assertion = ir::AssertOp::create(
-        b, arith::OrIOp::create(b, mine, nobodys), textOf(use.access.op),
-        ValueRange(), /*refuses=*/true);
+    Value mayBe = arith::OrIOp::create(b, mine, nobodys);
+    if (llvm::any_of(uses, [](const Use &other) { return other.common; })) {
+      Value bound = use.common ? none(b) : commonOf(b, number);
+      P fits = use.common ? P::slt : P::eq;
+      Value common = arith::CmpIOp::create(b, fits, owner, bound);
+      mayBe = arith::OrIOp::create(b, mayBe, common);
+    }
+    auto assertion = ir::AssertOp::create(b, mayBe, textOf(use.access.op),
+                                          ValueRange(), /*refuses=*/true);
     assertion->setAttr(ir::placesAttr, placesOf(b, uses));
+  }
+
+  /// What a work item notes of a common store: below -1, the sign of nobody.
+  static Value commonOf(Builder &b, Value number) {
+    Value least = arith::ConstantOp::create(b, b.getI64IntegerAttr(-2));
+    return arith::SubIOp::create(b, least, number);
   }
 
   static Value none(Builder &b) {

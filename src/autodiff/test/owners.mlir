@@ -85,3 +85,34 @@ costate.kernel @product(%x: !costate.array<f64, 1>, %at: !costate.array<i64, 1>,
     %old = costate.atomic_fetch "mul" %factor, %x[%j] : !costate.array<f64, 1>
   }
 }
+
+// Stores of what has no derivative may meet each other, but no store of a value of a
+// work item's own: they note their work items below -1, before those do.
+// CHECK-LABEL: costate.kernel @mixed.grad
+// CHECK:         costate.range (%[[I:.*]]) in
+// CHECK:           %[[COMMON:.*]] = arith.subi %c-2_i64, %[[I]]
+// CHECK-NEXT:      costate.store %[[COMMON]], %[[OWNERS:.*]][%c0_i64] {costate.replayed
+// CHECK-NOT:       costate.store
+// CHECK:         costate.range (%[[I:.*]]) in
+// CHECK-NOT:       costate.store
+// CHECK:           costate.store %[[I]], %[[OWNERS]][%[[AT:.*]]] {costate.replayed
+// CHECK:         costate.range (%[[I:.*]]) in
+// CHECK:           %[[OWNER:.*]] = costate.load %[[OWNERS]][%c0_i64]
+// CHECK:           %[[MET:.*]] = arith.cmpi slt, %[[OWNER]], %c-1_i64
+// CHECK:           arith.ori %{{.*}}, %[[MET]]
+// CHECK:           costate.assert refuses
+// CHECK:           %[[OWNER:.*]] = costate.load %[[OWNERS]][%[[AT:.*]]]
+// CHECK:           %[[OWN:.*]] = arith.subi %c-2_i64, %[[I]]
+// CHECK:           arith.cmpi eq, %[[OWNER]], %[[OWN]]
+// CHECK:           costate.assert refuses
+costate.kernel @mixed(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  %first = arith.constant 0 : i64
+  %none = arith.constant 0.0 : f64
+  costate.range (%i) in (%n) {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    %j = arith.subi %n, %i : i64
+    costate.store %none, %y[%first] : !costate.array<f64, 1>
+    costate.store %v, %y[%j] : !costate.array<f64, 1>
+  }
+}
