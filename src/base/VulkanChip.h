@@ -2,6 +2,8 @@
 /// What code for Vulkan may rely on, as the text that tells compiled code of
 /// one device from that of another: `vulkan1.3;subgroup=32;f64;i64atomics`.
 
+#include "base/GpuShape.h"
+
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -107,6 +109,11 @@ struct VulkanFeatures {
            !endsLongLoops;
   }
 };
+
+inline GpuShape shapeOf(const VulkanFeatures &features) {
+  return {
+      .hasWarps = features.warps, .waitsForEnded = true, .knowsPlaces = true};
+}
 
 /// Always the same for the same features.
 inline std::string vulkanChip(const VulkanFeatures &features) {

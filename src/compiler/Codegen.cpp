@@ -1,14 +1,10 @@
 #include "compiler/Codegen.h"
 
 #include "base/CommonSums.h"
-#include "compiler/DeviceNumbers.h"
 #include "compiler/Diagnostics.h"
 #include "compiler/Groups.h"
-#include "compiler/Nvidia.h"
-#include "compiler/Pipelines.h"
-#include "compiler/Places.h"
 #include "compiler/Target.h"
-#include "compiler/Vulkan.h"
+#include "compiler/targets/TargetBackend.h"
 #include "conversion/KernelToLLVM/Runtime.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -31,39 +27,9 @@ using namespace mlir;
 namespace costate::compiler {
 namespace {
 
-/// What makes code of device functions; Cpu has none.
-enum class Backend { Cpu, Simt, Nvidia, Vulkan };
-
-Result<Backend> backendOf(const std::string &target) {
-  if (target == "cpu")
-    return Backend::Cpu;
-  if (target == "simt")
-    return Backend::Simt;
-  if (target.starts_with("sm_"))
-    return Backend::Nvidia;
-  if (isVulkan(target))
-    return Backend::Vulkan;
-  return Failure{ErrorCode::Internal,
-                 "nothing makes code for `" + target +
-                     "`; there are cpu, simt, NVIDIA chips as sm_90, and "
-                     "Vulkan devices as vulkan1.2;f64"};
-}
-
-/// Whether device code runs on the host.
-bool isForHost(Backend backend) {
-  switch (backend) {
-  case Backend::Cpu:
-  case Backend::Simt:
-    return true;
-  case Backend::Nvidia:
-  case Backend::Vulkan:
-    return false;
-  }
-}
-
-/// Of GPUs whose blocks keep sums; those of a host have other memory for them.
-size_t blockBytes(bool addsInBlock, Backend backend) {
-  return addsInBlock && backend == Backend::Nvidia ? costateCommonBytes : 0;
+/// Of GPUs whose blocks keep sums.
+size_t blockBytes(bool addsInBlock, const TargetBackend &target) {
+  return addsInBlock && target.gpu()->addsInBlocks ? costateCommonBytes : 0;
 }
 
 struct LLVMCode {
@@ -98,22 +64,15 @@ Result<> checkLocals(ModuleOp module, DiagnosticText &diagnostics) {
   return Failure{ErrorCode::BadKernel, diagnostics.take("")};
 }
 
-Result<> convert(ModuleOp module, const Options &options, Backend backend,
-                 const std::string &target, DiagnosticText &diagnostics) {
+Result<> convert(ModuleOp module, const Options &options,
+                 const TargetBackend &target, DiagnosticText &diagnostics) {
   if (Result<> checked = checkLocals(module, diagnostics); !checked)
     return checked;
-  if (Result<> checked = checkNumbers(module, target, diagnostics); !checked)
-    return checked;
-  if (Result<> checked = checkGroups(module, target, diagnostics); !checked)
+  if (Result<> checked = checkOperations(module, target, diagnostics); !checked)
     return checked;
   PassManager passes(module.getContext());
   enableChecks(passes);
-  if (backend == Backend::Cpu)
-    addHostPasses(passes, options);
-  else
-    addDevicePasses(passes, options,
-                    isForHost(backend) ? host().maths : "libclc",
-                    /*inlines=*/backend == Backend::Vulkan);
+  target.addPasses(passes, options);
   if (succeeded(passes.run(module)))
     return {};
   return Failure{ErrorCode::Internal,
@@ -164,55 +123,29 @@ void keepImage(const std::string &symbol, const std::string &image,
       << image;
 }
 
-/// Code of `device`, and the ending of files of it; none for the host.
-struct Image {
-  std::string bytes;
-  const char *extension = "";
-};
-
-Result<Image> emitImage(std::unique_ptr<llvm::Module> device, Backend backend,
-                        const std::string &target) {
-  auto named = [](Result<std::string> bytes,
-                  const char *extension) -> Result<Image> {
-    if (!bytes)
-      return bytes.error();
-    return Image{std::move(*bytes), extension};
-  };
-  switch (backend) {
-  case Backend::Cpu:
-  case Backend::Simt:
-    return Image();
-  case Backend::Nvidia:
-    return named(emitPtx(*device, target), ".ptx");
-  case Backend::Vulkan:
-    return named(emitSpirv(std::move(device), target), ".spv");
-  }
-}
-
 /// Takes the device code out of `llvm`, which keeps the entry `symbol`.
 Result<Image> emitDevice(LLVMCode &llvm, const std::string &symbol,
-                         Backend backend, const std::string &target) {
+                         const TargetBackend &target) {
   std::unique_ptr<llvm::Module> device = llvm::CloneModule(*llvm.module);
   auto isEntry = [&](const llvm::Function &function) {
     return function.getName() == symbol;
   };
   keepOnly(*llvm.module, isEntry);
   keepOnly(*device, std::not_fn(isEntry));
-  return emitImage(std::move(device), backend, target);
+  return target.emit(std::move(device));
 }
 
 Result<LLVMCode> optimised(ModuleOp module, const std::string &entry,
-                           const Options &options, Backend backend,
-                           const std::string &target,
+                           const Options &options, const TargetBackend &target,
                            DiagnosticText &diagnostics) {
-  Result<> done = convert(module, options, backend, target, diagnostics);
+  Result<> done = convert(module, options, target, diagnostics);
   if (!done)
     return done.error();
   Result<LLVMCode> code = translate(module, diagnostics);
   if (!code)
     return code.error();
-  if (!isForHost(backend)) {
-    Result<Image> image = emitDevice(*code, entry, backend, target);
+  if (target.hasImage()) {
+    Result<Image> image = emitDevice(*code, entry, target);
     if (!image)
       return image.error();
     keepImage(entry, image->bytes, image->extension);
@@ -220,8 +153,7 @@ Result<LLVMCode> optimised(ModuleOp module, const std::string &entry,
   }
   if (Result<> done = optimise(*code->module, *code->machine); !done)
     return done.error();
-  if (backend == Backend::Simt)
-    tellPlaces(*code->module);
+  target.finish(*code->module);
   return code;
 }
 
@@ -276,10 +208,10 @@ bool knowNeeds(ArrayRef<runtime::gpu::DeviceFunction> functions,
 }
 
 void nameVariants(runtime::gpu::DeviceFunction &function, bool drains,
-                  Backend backend) {
+                  const TargetBackend &target) {
   const std::string &symbol = function.symbol;
-  bool hasVariants = !isForHost(backend);
-  bool hasDrain = drains || (function.tiles && backend == Backend::Vulkan);
+  bool hasVariants = target.hasImage();
+  bool hasDrain = drains || (function.tiles && target.gpu()->knowsPlaces);
   function.sharedSymbol =
       symbol + (function.tiles && hasVariants ? ".shared" : "");
   function.drainSymbol = symbol + (hasDrain && hasVariants ? ".drain" : "");
@@ -304,7 +236,7 @@ void describeCounting(ModuleOp module, runtime::gpu::DeviceCode &code) {
 
 /// What the attributes of `module` say of its device functions.
 std::shared_ptr<runtime::gpu::DeviceCode>
-describeDevice(ModuleOp module, StringRef name, Backend backend) {
+describeDevice(ModuleOp module, const TargetBackend &target) {
   auto code = std::make_shared<runtime::gpu::DeviceCode>();
   auto functions = module->getAttrOfType<ArrayAttr>("costate.functions");
   for (DictionaryAttr of : functions.getAsRange<DictionaryAttr>()) {
@@ -332,7 +264,7 @@ describeDevice(ModuleOp module, StringRef name, Backend backend) {
          .effects = flag("effects"),
          .ordered = flag("ordered"),
          .collective = flag("collective"),
-         .blockBytes = blockBytes(flag("adds_in_block"), backend),
+         .blockBytes = blockBytes(flag("adds_in_block"), target),
          .addsUp = flag("adds_up"),
          .accumulates = flag("accumulates"),
          .tiles = flag("tiles"),
@@ -353,7 +285,7 @@ describeDevice(ModuleOp module, StringRef name, Backend backend) {
     runtime::gpu::DeviceFunction &function = code->functions.back();
     if (auto costs = of.getAs<DenseI64ArrayAttr>("sort_costs"); !costs.empty())
       function.sortCosts = {costs[0], costs[1], costs[2]};
-    nameVariants(function, flag("drains"), backend);
+    nameVariants(function, flag("drains"), target);
     code->pushes |= function.pushes;
   }
   code->knowsNeeds = knowNeeds(code->functions, module);
@@ -384,19 +316,19 @@ Result<> generate(ModuleOp module, StringRef name, const Options &options,
                   const std::string &target, DiagnosticText &diagnostics,
                   ObjectCode &object) {
   object.symbol = (name + ".entry").str();
-  Result<Backend> backend = backendOf(target);
+  auto backend = findTarget(target);
   if (!backend)
     return backend.error();
   Result<LLVMCode> llvm =
-      optimised(module, object.symbol, options, *backend, target, diagnostics);
+      optimised(module, object.symbol, options, **backend, diagnostics);
   if (!llvm)
     return llvm.error();
   fillSites(module, object);
   fillTexts(module, object.code);
   fillWatched(module, object.code);
   fillRanges(module, object.code);
-  if (*backend != Backend::Cpu) {
-    object.device = describeDevice(module, name, *backend);
+  if ((*backend)->gpu()) {
+    object.device = describeDevice(module, **backend);
     object.device->image = std::move(llvm->image);
   }
   Result<std::string> bytes = emitObject(*llvm->module, *llvm->machine);
@@ -409,8 +341,11 @@ Result<> generate(ModuleOp module, StringRef name, const Options &options,
 
 Result<std::string> printLLVM(ModuleOp module, const Options &options,
                               DiagnosticText &diagnostics) {
+  auto backend = findTarget(Derivation().target);
+  if (!backend)
+    return backend.error();
   Result<LLVMCode> code =
-      optimised(module, "", options, Backend::Cpu, "cpu", diagnostics);
+      optimised(module, "", options, **backend, diagnostics);
   if (!code)
     return code.error();
   std::string text;

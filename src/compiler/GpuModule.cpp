@@ -223,11 +223,11 @@ void addTwins(Module &module, const DeviceFunction &device,
   if (!body)
     return;
   addTwin(module, device, ".shared", TapeInShared);
-  if (form.knowsPlaces || !callsOf(*body, drainsName).empty())
+  if (form.shape.knowsPlaces || !callsOf(*body, drainsName).empty())
     addTwin(module, device, ".drain", TapeInDrain);
-  if (form.hasWarps && !callsOf(*body, sortName).empty())
+  if (form.shape.hasWarps && !callsOf(*body, sortName).empty())
     addTwin(module, device, ".sort", TapeForSort);
-  answer(*body, placeName, form.knowsPlaces ? TapeOnHeap : TapeAnywhere);
+  answer(*body, placeName, form.shape.knowsPlaces ? TapeOnHeap : TapeAnywhere);
   answer(*body, drainsName, false);
 }
 
@@ -515,7 +515,7 @@ Result<> makeKernels(Module &module, TargetMachine &machine,
     inlineAllButScalar(module);
   }
   for (Function &function : module) {
-    answer(function, hasWarpsName, form.hasWarps);
+    answer(function, hasWarpsName, form.shape.hasWarps);
     answer(function, reconvergesName, form.reconverges);
   }
   narrowScopes(module);

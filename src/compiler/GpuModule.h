@@ -2,6 +2,7 @@
 /// What code for GPUs is made of, whatever its form: a kernel for each device
 /// function, and all that they call.
 
+#include "base/GpuShape.h"
 #include "base/Result.h"
 #include "compiler/Libclc.h"
 
@@ -40,13 +41,8 @@ struct GpuForm {
   std::string gpus; ///< `NVIDIA GPUs`
   unsigned largestWords;
   DeviceLibrary library;
-  /// Each kernel knows where its tapes are (base/DeviceTape.h): one that runs
-  /// in tiles has a twin SYMBOL.drain in any case.
-  bool knowsPlaces = false;
-  /// Of the Vulkan library: the lanes of a warp run in lockstep, and blocks
-  /// have several warps.
-  bool hasWarps = true;
-  /// The same: which lanes run together follows from the code.
+  GpuShape shape;
+  /// Of the Vulkan library: which lanes run together follows from the code.
   bool reconverges = false;
   /// The intrinsic `fma` is one operation.
   bool fusesFloats = true, fusesDoubles = true;

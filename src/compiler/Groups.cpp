@@ -1,6 +1,5 @@
 #include "compiler/Groups.h"
 
-#include "base/VulkanChip.h"
 #include "ir/Blocks.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -10,15 +9,6 @@ using namespace mlir;
 
 namespace costate::compiler {
 namespace {
-
-std::string nameOf(Operation *op) {
-  auto group = dyn_cast<ir::GroupOp>(op);
-  return group ? "`" + group.getKind().str() + "`" : "a shared array";
-}
-
-struct Fault {
-  std::string text, wayOut;
-};
 
 //===-- What some work items do not come to -------------------------------===//
 
@@ -97,44 +87,35 @@ bool isDivergent(ir::GroupOp op) {
   return false;
 }
 
-//===-- What devices do not have ------------------------------------------===//
+//===-- What cannot be on any device --------------------------------------===//
 
-bool isOfWarp(Operation *op) {
-  auto group = dyn_cast<ir::GroupOp>(op);
-  return group && group.getKind().starts_with("warp.");
-}
-
-std::optional<Fault> faultOf(Operation *op, const std::string &target) {
+std::optional<Fault> groupFaultOf(Operation *op) {
   if (!ir::isOfBlock(op))
     return std::nullopt;
   auto range = op->getParentOfType<ir::RangeOp>();
-  if (target == "cpu")
-    return Fault{nameOf(op) + " is for GPUs: on the CPU there are no blocks",
-                 "choose cuda, vulkan or simt, which runs the code of a GPU on "
-                 "the host; or write the range without blocks"};
-  std::optional<VulkanFeatures> vulkan = parseVulkanChip(target);
-  if (vulkan && isOfWarp(op) &&
-      !(vulkan->warps && vulkan->shuffle && vulkan->ballot && vulkan->vote))
-    return Fault{nameOf(op) + " needs subgroups of 32 threads with shuffles, "
-                              "votes and ballots, which this device lacks",
-                 "exchange values by a shared array and `block.sync`, or "
-                 "choose another device"};
   if (range && range.getNumResults())
-    return Fault{nameOf(op) + " in a range that gives a sum",
+    return Fault{groupName(op) + " in a range that gives a sum",
                  "add to an element of an array instead"};
   if (auto group = dyn_cast<ir::GroupOp>(op); group && isDivergent(group))
-    return Fault{nameOf(op) + " is reached by some work items of a block, and "
-                              "not by others: they would wait for ever",
+    return Fault{groupName(op) + " is reached by some work items of a block, "
+                                 "and not by others: they would wait for ever",
                  "put it behind the branch or loop, where all come to it"};
   return std::nullopt;
 }
 
 } // namespace
 
-Result<> checkGroups(ModuleOp module, const std::string &target,
-                     DiagnosticText &diagnostics) {
+std::string groupName(Operation *op) {
+  auto group = dyn_cast<ir::GroupOp>(op);
+  return group ? "`" + group.getKind().str() + "`" : "a shared array";
+}
+
+Result<> checkOperations(ModuleOp module, const TargetBackend &target,
+                         DiagnosticText &diagnostics) {
   WalkResult result = module.walk([&](Operation *op) {
-    std::optional<Fault> fault = faultOf(op, target);
+    std::optional<Fault> fault = target.faultOf(op);
+    if (!fault)
+      fault = groupFaultOf(op);
     if (!fault)
       return WalkResult::advance();
     InFlightDiagnostic error = op->emitError(fault->text);

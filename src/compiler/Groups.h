@@ -1,16 +1,21 @@
 #pragma once
-/// What work items of a block do together, and where that cannot be.
+/// What a kernel may not do on a target; and what work items of a block cannot
+/// do together anywhere.
 
 #include "base/Result.h"
 #include "compiler/Diagnostics.h"
+#include "compiler/targets/TargetBackend.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
 namespace costate::compiler {
 
-/// BadKernel for the first operation of a block or warp that `target` does not
-/// have, or that some work items of a block certainly do not come to.
-Result<> checkGroups(mlir::ModuleOp module, const std::string &target,
-                     DiagnosticText &diagnostics);
+/// For messages: of an operation of a block or warp, or of a shared array.
+std::string groupName(mlir::Operation *op);
+
+/// BadKernel for the first operation that `target` does not have, or that some
+/// work items of a block certainly do not come to.
+Result<> checkOperations(mlir::ModuleOp module, const TargetBackend &target,
+                         DiagnosticText &diagnostics);
 
 } // namespace costate::compiler

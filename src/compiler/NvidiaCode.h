@@ -2,7 +2,7 @@
 /// What tests compile for NVIDIA GPUs.
 
 #include "compiler/DeviceIr.h"
-#include "compiler/Nvidia.h"
+#include "compiler/targets/cuda/Nvidia.h"
 
 #include "llvm/AsmParser/Parser.h"
 #include "llvm/IR/LLVMContext.h"

@@ -97,7 +97,7 @@ void addHostPasses(OpPassManager &passes, const Options &options) {
 }
 
 void addDevicePasses(OpPassManager &passes, const Options &options,
-                     const std::string &maths, bool inlines) {
+                     const DevicePasses &device) {
   passes.addPass(conversion::createInlineCustom());
   // Whoever looks for errors looks at each addition.
   if (!options.debug && !options.findNan)
@@ -113,12 +113,12 @@ void addDevicePasses(OpPassManager &passes, const Options &options,
     passes.addNestedPass<ir::KernelOp>(
         conversion::createPlaceTapes({.deterministic = options.deterministic,
                                       .fastMath = options.fastMath,
-                                      .inlines = inlines}));
+                                      .inlines = device.inlines}));
     passes.addNestedPass<ir::KernelOp>(conversion::createSkipZeroAdjoints());
   }
   passes.addPass(conversion::createOutlineDevice(
       {.debug = options.debug || options.findNan}));
-  addOutlinedPasses(passes, options, maths, /*deterministic=*/false);
+  addOutlinedPasses(passes, options, device.maths, /*deterministic=*/false);
 }
 
 void registerPipelines() {
@@ -132,8 +132,7 @@ void registerPipelines() {
   PassPipelineRegistration<>(
       "device", "kernel IR to the LLVM dialect, for a device and its host",
       [](OpPassManager &passes) {
-        addDevicePasses(passes, Options(), host().maths,
-                        /*inlines=*/false);
+        addDevicePasses(passes, Options(), {.maths = host().maths});
       });
   PassPipelineRegistration<>(
       "host", "kernel IR to the LLVM dialect, for this machine",

@@ -31,11 +31,16 @@ void addDerivativePasses(mlir::OpPassManager &passes);
 /// Kernel IR to the LLVM dialect, for this machine.
 void addHostPasses(mlir::OpPassManager &passes, const Options &options);
 
+/// What passes take into account of a GPU.
+struct DevicePasses {
+  std::string maths;    ///< see convert-kernel-to-llvm
+  bool inlines = false; ///< see place-tapes
+};
+
 /// Kernel IR to the LLVM dialect: functions of a device, and host code that
-/// drives them. `maths`: see convert-kernel-to-llvm; `inlines`: see
-/// place-tapes.
+/// drives them.
 void addDevicePasses(mlir::OpPassManager &passes, const Options &options,
-                     const std::string &maths, bool inlines);
+                     const DevicePasses &device);
 
 /// Registers the above as `primal`, `derivative`, `host` and `device`.
 void registerPipelines();

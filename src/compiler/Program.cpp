@@ -12,6 +12,7 @@
 #include "compiler/Pipelines.h"
 #include "compiler/Registration.h"
 #include "compiler/Target.h"
+#include "compiler/targets/Targets.h"
 #include "conversion/KernelToLLVM/MathLibrary.h"
 #include "ir/Functions.h"
 #include "ir/Source.h"
@@ -386,9 +387,9 @@ private:
   }
 
   /// Debug kernels on the CPU look for races.
-  autodiff::Owners ownersFor(StringRef target) const {
-    return options.debug && target == "cpu" ? autodiff::Owners::Watched
-                                            : autodiff::Owners::Asked;
+  autodiff::Owners ownersFor(const std::string &target) const {
+    return options.debug && !runsOnGpu(target) ? autodiff::Owners::Watched
+                                               : autodiff::Owners::Asked;
   }
 
   /// By argument: whether it has an adjoint.
@@ -401,7 +402,7 @@ private:
 
   sizing::Target targetOf(const Derivation &derivation) const {
     using sizing::Target;
-    if (derivation.target == "cpu")
+    if (!runsOnGpu(derivation.target))
       return Target::Cpu;
     return options.fastMath ? Target::GpuFastMath : Target::Gpu;
   }
@@ -423,11 +424,11 @@ private:
         failed(autodiff::checkExactExtrema(derived.kernel, flags)))
       return Failure{ErrorCode::NotDifferentiable, diagnostics.take("")};
     autodiff::Refusal refusal;
-    bool isCpu = derivation.target == "cpu";
+    bool isGpu = runsOnGpu(derivation.target);
     auto gradient = autodiff::differentiateReverse(
         derived.kernel, flags, refusal, ownersFor(derivation.target),
-        {.uneven = isCpu,
-         .tiles = !isCpu && derivation.mode == Mode::Gradient &&
+        {.uneven = !isGpu,
+         .tiles = isGpu && derivation.mode == Mode::Gradient &&
                   repeats == Repeats::InTiles && !derivation.byBudget,
          .byBudget = derivation.byBudget},
         {.costs = sizing::Costs(targetOf(derivation))}, checksOf(derivation));

@@ -2,10 +2,9 @@
 /// For tests: LLVM IR of a device becomes SPIR-V that `spirv-val` accepts, as
 /// text.
 
-#include "compiler/Vulkan.h"
+#include "compiler/targets/vulkan/Spirv.h"
 
 #include "TemporaryFolder.h"
-#include "base/VulkanChip.h"
 #include "compiler/DeviceIr.h"
 
 #include "llvm/AsmParser/Parser.h"
@@ -50,7 +49,7 @@ inline Result<std::string> emit(const std::string &ir,
       "target datalayout = \"i64:64\"\n" + ir, error, context);
   if (!module)
     return Failure{ErrorCode::Internal, error.getMessage().str()};
-  return emitSpirv(std::move(module), vulkanChip(features));
+  return emitSpirv(std::move(module), features);
 }
 
 inline std::string contentsOf(const std::filesystem::path &path) {

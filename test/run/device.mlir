@@ -21,7 +21,7 @@
 // RUN: not costate-run %s --emit spirv --chip sm_90 2>&1 | FileCheck %s --check-prefix=OTHER
 // OTHER: `sm_90` is no chip for spirv, as `vulkan1.3;subgroup=32;
 // RUN: not costate-run %s --emit ir --chip sm_90 2>&1 | FileCheck %s --check-prefix=IR
-// IR: --chip is for --emit ptx and spirv
+// IR: --chip is for --emit of device code: ptx, spirv
 // RUN: not costate-run %s --chip sm_90 2>&1 | FileCheck %s --check-prefix=ALONE
 // ALONE: --chip requires --emit
 

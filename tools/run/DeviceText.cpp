@@ -1,31 +1,34 @@
 #include "run/DeviceText.h"
 
-#include "base/VulkanChip.h"
 #include "code/DeviceCode.h"
 #include "code/KernelCode.h"
+#include "compiler/targets/Targets.h"
 
 #include <spirv-tools/libspirv.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <vector>
 
 namespace costate::run {
 
-static std::string usualVulkan() {
-  auto features = VulkanFeatures::everything();
-  features.reconvergence = false; // younger than Debian's SPIRV-Tools
-  features.warps = features.canHaveWarps();
-  return vulkanChip(features);
+std::vector<std::string> deviceLanguages() {
+  std::vector<std::string> languages;
+  for (const compiler::TargetKind *kind : compiler::targetKinds())
+    if (kind->language)
+      languages.push_back(kind->language);
+  return languages;
 }
 
 std::string usualChip(const std::string &language) {
-  return language == "ptx" ? "sm_90" : usualVulkan();
+  return compiler::kindWith(language)->usual();
 }
 
-static bool isOf(const std::string &language, const std::string &chip) {
-  return language == "ptx" ? chip.starts_with("sm_")
-                           : parseVulkanChip(chip).has_value();
+static bool isSpirv(const std::string &image) {
+  constexpr uint32_t magic = 0x07230203;
+  uint32_t first = 0;
+  std::memcpy(&first, image.data(), std::min(image.size(), sizeof first));
+  return first == magic;
 }
 
 static Result<std::string> disassembled(const std::string &image) {
@@ -49,7 +52,7 @@ Result<std::string> deviceText(compiler::Program &program,
                                compiler::Derivation derivation,
                                const std::string &language,
                                const std::string &chip) {
-  if (!isOf(language, chip))
+  if (!compiler::isOf(chip, *compiler::kindWith(language)))
     return Failure{ErrorCode::BadFile, "`" + chip + "` is no chip for " +
                                            language + ", as `" +
                                            usualChip(language) + "` is"};
@@ -58,7 +61,7 @@ Result<std::string> deviceText(compiler::Program &program,
   if (!code)
     return code.error();
   const std::string &image = code->device->image;
-  return language == "ptx" ? image : disassembled(image);
+  return isSpirv(image) ? disassembled(image) : image;
 }
 
 } // namespace costate::run

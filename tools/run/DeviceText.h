@@ -3,8 +3,13 @@
 
 #include "compiler/Compiler.h"
 
+#include <string>
+#include <vector>
+
 namespace costate::run {
 
+/// What device code can be shown in: `ptx`, ...
+std::vector<std::string> deviceLanguages();
 /// For `ptx` sm_90, for `spirv` a device of Vulkan with most that SPIRV-Tools
 /// know.
 std::string usualChip(const std::string &language);

@@ -58,7 +58,9 @@ void declareRun(CLI::App &app, Command &command) {
   auto emit = app.add_option("--emit", command.emit,
                              "print kernel IR, LLVM IR for the CPU, or code "
                              "for a GPU instead");
-  emit->check(CLI::IsMember({"ir", "llvm", "ptx", "spirv"}));
+  std::vector<std::string> languages = deviceLanguages();
+  languages.insert(languages.begin(), {"ir", "llvm"});
+  emit->check(CLI::IsMember(languages));
   app.add_option("--chip", command.chip,
                  "the GPU of --emit: sm_90, or features of Vulkan, as "
                  "vulkan1.3;subgroup=32;f64; default: sm_90, or most of them")
@@ -136,9 +138,10 @@ private:
   Result<> emit() {
     if (command.emit.empty())
       return {};
-    bool isForGpu = command.emit == "ptx" || command.emit == "spirv";
+    bool isForGpu = command.emit != "ir" && command.emit != "llvm";
     if (!isForGpu && !command.chip.empty())
-      return Failure{ErrorCode::BadFile, "--chip is for --emit ptx and spirv"};
+      return Failure{ErrorCode::BadFile,
+                     "--chip is for --emit of device code: " + languagesText()};
     auto text = isForGpu ? printForGpu()
                          : program->print(command.mode(), active,
                                           command.emit == "llvm");
@@ -147,6 +150,13 @@ private:
     std::cout << *text;
     finished = true;
     return {};
+  }
+
+  static std::string languagesText() {
+    std::string text;
+    for (const std::string &language : deviceLanguages())
+      text += (text.empty() ? "" : ", ") + language;
+    return text;
   }
 
   Result<std::string> printForGpu() {

@@ -1,6 +1,6 @@
-#include "compiler/LateGuards.h"
+#include "compiler/targets/cuda/LateGuards.h"
 
-#include "compiler/NvidiaAssembly.h"
+#include "compiler/targets/cuda/NvidiaAssembly.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Analysis/LoopInfo.h"

@@ -1,8 +1,7 @@
-#include "compiler/DeviceNumbers.h"
+#include "compiler/targets/vulkan/Lacks.h"
 
-#include "base/VulkanChip.h"
-#include "compiler/Diagnostics.h"
-#include "ir/Kernel.h"
+#include "compiler/Groups.h"
+#include "ir/Blocks.h"
 
 using namespace mlir;
 
@@ -25,8 +24,8 @@ std::optional<Lack> lackOfElement(Type type, const VulkanFeatures &has) {
   return std::nullopt;
 }
 
-/// None: the device has all that `op` works on.
-std::optional<Lack> lackOf(Operation *op, const VulkanFeatures &has) {
+/// None: the device has all numbers that `op` works on.
+std::optional<Lack> lackOfNumbers(Operation *op, const VulkanFeatures &has) {
   auto isDouble = [](Type type) { return type.isF64(); };
   if (!has.f64 && (llvm::any_of(op->getResultTypes(), isDouble) ||
                    llvm::any_of(op->getOperandTypes(), isDouble)))
@@ -38,25 +37,24 @@ std::optional<Lack> lackOf(Operation *op, const VulkanFeatures &has) {
   return std::nullopt;
 }
 
+bool isOfWarp(Operation *op) {
+  auto group = dyn_cast<ir::GroupOp>(op);
+  return group && group.getKind().starts_with("warp.");
+}
+
 } // namespace
 
-Result<> checkNumbers(ModuleOp module, const std::string &target,
-                      DiagnosticText &diagnostics) {
-  std::optional<VulkanFeatures> has = parseVulkanChip(target);
-  if (!has)
-    return {};
-  WalkResult result = module.walk([&](Operation *op) {
-    std::optional<Lack> lack = lackOf(op, *has);
-    if (!lack)
-      return WalkResult::advance();
-    InFlightDiagnostic error = op->emitError("this device has no ")
-                               << lack->numbers;
-    error.attachNote() << lack->wayOut << ", or another device";
-    return WalkResult::interrupt();
-  });
-  if (!result.wasInterrupted())
-    return {};
-  return Failure{ErrorCode::BadKernel, diagnostics.take("")};
+std::optional<Fault> lackOf(Operation *op, const VulkanFeatures &has) {
+  if (std::optional<Lack> lack = lackOfNumbers(op, has))
+    return Fault{std::string("this device has no ") + lack->numbers,
+                 std::string(lack->wayOut) + ", or another device"};
+  if (isOfWarp(op) && !(has.warps && has.shuffle && has.ballot && has.vote))
+    return Fault{groupName(op) + " needs subgroups of 32 threads with "
+                                 "shuffles, votes and ballots, which this "
+                                 "device lacks",
+                 "exchange values by a shared array and `block.sync`, or "
+                 "choose another device"};
+  return std::nullopt;
 }
 
 } // namespace costate::compiler

@@ -1,4 +1,4 @@
-#include "compiler/Places.h"
+#include "compiler/targets/simt/Places.h"
 
 #include "compiler/DeviceIr.h"
 

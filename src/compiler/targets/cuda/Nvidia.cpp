@@ -1,8 +1,9 @@
-#include "compiler/Nvidia.h"
+#include "compiler/targets/cuda/Nvidia.h"
 
+#include "compiler/GpuMachine.h"
 #include "compiler/GpuModule.h"
-#include "compiler/LateGuards.h"
-#include "compiler/NvidiaAssembly.h"
+#include "compiler/targets/cuda/LateGuards.h"
+#include "compiler/targets/cuda/NvidiaAssembly.h"
 
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
@@ -15,7 +16,6 @@
 #include "llvm/IR/PatternMatch.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 
 using namespace llvm;
@@ -23,22 +23,9 @@ using namespace llvm;
 namespace costate::compiler {
 namespace {
 
-constexpr const char *tripleName = "nvptx64-nvidia-cuda";
 /// Parameters of a kernel: 4 KiB, and since PTX 8.1 nearly 32.
 constexpr unsigned wordsOfOldPtx = 512;
 constexpr unsigned largestWords = 4095;
-
-const llvm::Target *findTarget(std::string &error) {
-  static const bool isInitialised = [] {
-    LLVMInitializeNVPTXTargetInfo();
-    LLVMInitializeNVPTXTarget();
-    LLVMInitializeNVPTXTargetMC();
-    LLVMInitializeNVPTXAsmPrinter();
-    return true;
-  }();
-  (void)isInitialised;
-  return TargetRegistry::lookupTarget(Triple(tripleName), error);
-}
 
 /// The 90 of `sm_90`; 0 for what is no chip, as `sm_90a`.
 unsigned chipNumber(StringRef chip) {
@@ -51,7 +38,7 @@ unsigned chipNumber(StringRef chip) {
 /// The newest chip that is no newer than `chip`; 0 if there is none.
 unsigned knownChip(const llvm::Target &target, StringRef chip) {
   std::unique_ptr<MCSubtargetInfo> info(
-      target.createMCSubtargetInfo(Triple(tripleName), "", ""));
+      target.createMCSubtargetInfo(Triple("nvptx64-nvidia-cuda"), "", ""));
   unsigned wanted = chipNumber(chip), best = 0;
   for (const SubtargetSubTypeKV &known : info->getAllProcessorDescriptions())
     if (unsigned number = chipNumber(known.Key); number <= wanted)
@@ -257,18 +244,14 @@ private:
 Result<std::unique_ptr<TargetMachine>> nvidiaMachine(const std::string &chip,
                                                      unsigned words) {
   std::string error;
-  const llvm::Target *target = findTarget(error);
+  const llvm::Target *target = findNvptx(error);
   if (!target)
     return Failure{ErrorCode::Internal, error};
   unsigned number = knownChip(*target, chip);
   if (number == 0)
     return Failure{ErrorCode::Internal,
                    "there is no NVIDIA chip `" + chip + "`"};
-  TargetOptions options;
-  options.AllowFPOpFusion = FPOpFusion::Strict;
-  return std::unique_ptr<TargetMachine>(target->createTargetMachine(
-      Triple(tripleName), "sm_" + utostr(number), ptxFeature(number, words),
-      options, std::nullopt));
+  return nvptxMachine("sm_" + utostr(number), ptxFeature(number, words).str());
 }
 
 Result<std::string> emitPtx(Module &module, const std::string &chip) {
@@ -278,7 +261,7 @@ Result<std::string> emitPtx(Module &module, const std::string &chip) {
     return machine.error();
   joinGuards(module);
   Watch watch(module.getContext());
-  GpuForm form{"NVIDIA GPUs", largestWords, DeviceLibrary::Nvidia};
+  GpuForm form{"NVIDIA GPUs", largestWords, DeviceLibrary::Nvidia, nvidiaShape};
   form.unrollsAgain = true;
   if (Result<> made = makeKernels(module, **machine, form); !made)
     return made.error();

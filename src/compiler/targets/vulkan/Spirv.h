@@ -2,6 +2,7 @@
 /// LLVM IR to code for Vulkan devices.
 
 #include "base/Result.h"
+#include "base/VulkanChip.h"
 
 #include <memory>
 #include <string>
@@ -12,12 +13,9 @@ class Module;
 
 namespace costate::compiler {
 
-/// Whether device code for `target` is that of Vulkan (base/VulkanChip.h).
-bool isVulkan(const std::string &target);
-
 /// The bytes of a SPIR-V module with an entry point `deviceSymbol(name)` per
 /// device function `name` of `module`. Fails for numbers that the device lacks.
 Result<std::string> emitSpirv(std::unique_ptr<llvm::Module> module,
-                              const std::string &target);
+                              const VulkanFeatures &features);
 
 } // namespace costate::compiler

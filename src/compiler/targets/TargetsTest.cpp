@@ -1,0 +1,49 @@
+#include "compiler/targets/TargetBackend.h"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+
+namespace costate::compiler {
+namespace {
+
+const char *const targetsOfAll[] = {"cpu", "simt", "sm_90",
+                                    "vulkan1.2;subgroup=32;f64"};
+
+TEST(Targets, EachIsOfOneKind) {
+  for (const char *target : targetsOfAll) {
+    EXPECT_TRUE(findTarget(target).ok()) << target;
+    EXPECT_EQ(std::ranges::count_if(
+                  targetKinds(),
+                  [&](const TargetKind *kind) { return isOf(target, *kind); }),
+              1)
+        << target;
+  }
+}
+
+TEST(Targets, WhatToolsShowIsCodeOfItsKind) {
+  for (const TargetKind *kind : targetKinds())
+    if (kind->language) {
+      EXPECT_EQ(kindWith(kind->language), kind);
+      EXPECT_TRUE(isOf(kind->usual(), *kind)) << kind->language;
+    }
+  EXPECT_EQ(kindWith("assembly"), nullptr);
+}
+
+TEST(Targets, GpusHaveAShape) {
+  EXPECT_FALSE(runsOnGpu("cpu"));
+  for (const char *target : targetsOfAll)
+    if (runsOnGpu(target))
+      EXPECT_EQ((*findTarget(target))->gpu()->lanes, 32) << target;
+}
+
+TEST(Targets, OthersAreRefusedByName) {
+  auto found = findTarget("vulkan1.2");
+  ASSERT_FALSE(found.ok());
+  EXPECT_EQ(found.error().text,
+            "nothing makes code for `vulkan1.2`; there are cpu, simt, NVIDIA "
+            "chips as sm_90, Vulkan devices as vulkan1.2;subgroup=32;f64");
+  EXPECT_FALSE(runsOnGpu("vulkan1.2"));
+}
+
+} // namespace
+} // namespace costate::compiler

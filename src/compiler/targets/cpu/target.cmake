@@ -1,0 +1,1 @@
+target_sources(costate-compiler PRIVATE targets/cpu/Cpu.cpp)

@@ -1,0 +1,1 @@
+target_sources(costate-compiler PRIVATE targets/cuda/Cuda.cpp targets/cuda/LateGuards.cpp targets/cuda/Nvidia.cpp)
