@@ -3,6 +3,7 @@
 #include "Bench.h"
 
 #include "costate/cache.h"
+#include "costate/profile.h"
 
 #include <CLI/CLI.hpp>
 
@@ -10,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <optional>
 #include <thread>
 
 using namespace costate::bench;
@@ -67,6 +69,7 @@ int main(int argc, char **argv) {
   options.data = defaultData();
   std::vector<std::string> names;
   std::string json;
+  std::string trace;
   bool listOnly = false;
 
   std::sort(registry().begin(), registry().end(),
@@ -76,6 +79,9 @@ int main(int argc, char **argv) {
   app.add_option("--device", options.device, "device to run on");
   app.add_option("--data", options.data, "folder with input files");
   app.add_option("--json", json, "file for the results");
+  app.add_option("--trace", trace,
+                 "file for all launches, compilations, copies and waits, as "
+                 "Perfetto shows them");
   app.add_option("--threads", options.threads, "numbers of threads")
       ->check(CLI::PositiveNumber);
   app.add_option("--items", options.items,
@@ -95,6 +101,9 @@ int main(int argc, char **argv) {
     return listOnly ? 0 : 1;
   }
   try {
+    std::optional<costate::Profile> profile;
+    if (!trace.empty())
+      profile.emplace(trace);
     return run(names, options, json);
   } catch (const std::exception &error) {
     std::fprintf(stderr, "costate-bench: %s\n", error.what());

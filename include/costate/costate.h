@@ -24,6 +24,7 @@
 #include "costate/math.h"
 #include "costate/message.h"
 #include "costate/named_function.h"
+#include "costate/profile.h"
 #include "costate/quaternion.h"
 #include "costate/random.h"
 #include "costate/ranges.h"

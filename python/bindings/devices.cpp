@@ -2,11 +2,13 @@
 
 #include "costate/cache.h"
 #include "costate/dlpack.h"
+#include "costate/profile.h"
 
 #include <nanobind/operators.h>
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 namespace costate::python {
 
@@ -110,8 +112,34 @@ static void bindCache(nb::module_ &module) {
       "compiles.");
 }
 
+static void bindProfile(nb::module_ &module) {
+  nb::class_<ProfileEntry>(module, "ProfileEntry", "All times of one name.")
+      .def_ro(
+          "kind", &ProfileEntry::kind,
+          "`launch`, `range`, `compile`, `copy`, `wait`, `work` or `device`")
+      .def_ro("name", &ProfileEntry::name)
+      .def_ro("source", &ProfileEntry::source, "file and line; empty: unknown")
+      .def_ro("count", &ProfileEntry::count)
+      .def_ro("seconds", &ProfileEntry::seconds, "of all of them")
+      .def_ro("least", &ProfileEntry::least)
+      .def_ro("most", &ProfileEntry::most);
+  nb::class_<Profile>(module, "Profile",
+                      "Times what all threads and devices do until `end`.")
+      .def(nb::init<const std::string &>(), "file"_a = "", Release(),
+           "Each time goes to `file` as well, as a trace event. BadFile.")
+      .def("end", &Profile::end, Release(),
+           "Nothing more is timed, and the file is complete. BadFile.")
+      .def("entries", &Profile::entries, Release(),
+           "So far, by kind and name, the longest first.")
+      .def("report", &Profile::report, Release(), "The same as a table.");
+  nb::class_<ProfileSpan>(module, "ProfileSpan",
+                          "Work of the program, as long as this lives.")
+      .def(nb::init<const std::string &>(), "name"_a);
+}
+
 void bindDevices(nb::module_ &module) {
   bindStatistics(module);
+  bindProfile(module);
   bindGraph(module);
   bindCache(module);
   nb::class_<Device>(module, "Device",

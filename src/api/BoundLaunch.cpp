@@ -232,6 +232,10 @@ std::vector<compiler::Derivation> BoundLaunch::waysToSaveLess() const {
   return ways;
 }
 
+profile::Span BoundLaunch::span() const {
+  return call.kernel->span(profile::Kind::Launch, isGradient(), chain.order);
+}
+
 static void noteTapes(Compiled &compiled, const runtime::LaunchReport &report) {
   compiled.tapeBytes = report.tapeBytes;
   compiled.allTapeBytes = report.allBytes;
@@ -240,6 +244,7 @@ static void noteTapes(Compiled &compiled, const runtime::LaunchReport &report) {
 Result<runtime::LaunchReport>
 BoundLaunch::launch(runtime::KeptLaunch kept,
                     const VersionArrays &versions) const {
+  std::string title = profile::isOn() ? span().name : "";
   size_t first = compiled.fitting.load();
   std::optional<Result<runtime::LaunchReport>> report;
   bool mayRepeat = true;
@@ -248,6 +253,7 @@ BoundLaunch::launch(runtime::KeptLaunch kept,
     kept.countedFrom = countedFrom(*kept.code, kept.arguments, versions);
     runtime::LaunchRequest request = kept.request();
     request.isUntouched = &mayRepeat;
+    request.title = title;
     report = call.device->launch(request);
   };
   if (first == 0)
@@ -276,6 +282,7 @@ BoundLaunch::launch(runtime::KeptLaunch kept,
 }
 
 void BoundLaunch::execute(const VersionArrays &versions) const {
+  profile::Timed timed([&] { return span(); });
   Workspace workspace = makeWorkspace();
   runtime::KeptLaunch kept = request(versions, workspace);
   Result<runtime::LaunchReport> report = launch(std::move(kept), versions);

@@ -48,6 +48,7 @@ private:
   /// one that saves less.
   Result<runtime::LaunchReport> launch(runtime::KeptLaunch kept,
                                        const VersionArrays &versions) const;
+  profile::Span span() const;
   /// Bytes for tapes; 0: nobody has chosen any.
   size_t tapeBudget() const;
   /// Those, in the order in which they are tried.

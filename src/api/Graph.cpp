@@ -84,7 +84,13 @@ void GraphImpl::replay() {
     entry.accesses->tellCustomLaunches();
     entry.accesses->tellWatchers();
   }
-  Result<> done = graph->replay();
+  Result<> done = [&] {
+    profile::Timed timed([&] {
+      return profile::Span{profile::Kind::Launch,
+                           "graph of " + std::to_string(entries.size())};
+    });
+    return graph->replay();
+  }();
   for (const GraphEntry &entry : entries) {
     entry.accesses->countWrites();
     if (entry.toRemember)

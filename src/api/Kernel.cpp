@@ -210,6 +210,16 @@ Compiled &KernelImpl::compiled(Mode mode, const std::vector<bool> &active,
   return compiled(derivation);
 }
 
+static void noteCompilation(const KernelImpl &kernel,
+                            const compiler::Derivation &derivation,
+                            bool isLoaded, int64_t begin) {
+  profile::Span span = kernel.span(profile::Kind::Compile,
+                                   derivation.mode == compiler::Mode::Gradient,
+                                   derivation.order);
+  span.name = (isLoaded ? "load " : "compile ") + span.name;
+  profile::add(span, begin, profile::now());
+}
+
 Compiled &KernelImpl::compiled(const compiler::Derivation &derivation) {
   Compiled *entry;
   {
@@ -224,7 +234,10 @@ Compiled &KernelImpl::compiled(const compiler::Derivation &derivation) {
     WatchedCompilation watched(program->name());
     ForeignWork work;
     auto start = std::chrono::steady_clock::now();
+    int64_t begin = profile::now();
     Result<runtime::KernelCode> code = program->compile(derivation);
+    if (profile::isOn())
+      noteCompilation(*this, derivation, code && code->isLoaded, begin);
     if (!code && code.error().code == ErrorCode::OutOfMemory)
       raise(code.error()); // there may be memory another time
     if (!code)
@@ -263,6 +276,17 @@ std::string detail::sourceText(Loc loc) {
 
 std::string KernelImpl::title() const {
   return "kernel `" + program->name() + "`" + sourceText(loc);
+}
+
+profile::Span KernelImpl::span(profile::Kind kind, bool isGradient,
+                               unsigned order) const {
+  std::string name;
+  for (unsigned k = 0; k < order; ++k)
+    name += "tangent of ";
+  name += (isGradient ? "gradient of " : "") + program->name();
+  std::string source =
+      loc.line ? std::string(loc.file) + ":" + std::to_string(loc.line) : "";
+  return {kind, name, source};
 }
 
 std::string detail::typeText(const syntax::Argument &argument) {

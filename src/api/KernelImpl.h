@@ -2,6 +2,7 @@
 /// A kernel behind its handles.
 
 #include "base/Fork.h"
+#include "base/Profile.h"
 #include "compiler/Compiler.h"
 #include "costate/kernel.h"
 #include "runtime/Device.h"
@@ -60,6 +61,8 @@ struct KernelImpl {
 
   /// "kernel `relax` (demo.cpp:12)"
   std::string title() const;
+  /// For profiles: "tangent of gradient of relax".
+  profile::Span span(profile::Kind kind, bool isGradient, unsigned order) const;
   std::string report();
 
 private:

@@ -139,6 +139,8 @@ Tape::Recording::~Recording() {
 static void reverse(const std::shared_ptr<TapeImpl> &tape, const AnyArray *loss,
                     BackwardOptions options) {
   requireNoCapture("reverse a `Tape`");
+  profile::Timed timed(
+      [] { return profile::Span{profile::Kind::Work, "backward"}; });
   std::vector<std::shared_ptr<ArrayStorage>> changed;
   {
     RecordingPause pause;

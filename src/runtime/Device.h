@@ -2,6 +2,7 @@
 /// One device: memory and launches. Everything above the runtime sees devices
 /// through this interface only.
 
+#include "base/Profile.h"
 #include "base/Result.h"
 #include "code/KernelCode.h"
 #include "costate/statistics.h"
@@ -13,6 +14,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -50,8 +52,12 @@ struct LaunchRequest {
   std::span<const uint64_t> countedFrom = {};
   /// GPU: becomes true if the launch fails before it has changed anything.
   bool *isUntouched = nullptr;
+  /// For profiles: "gradient of swing"; empty: the name of the code.
+  std::string_view title = {};
 
   bool isPrimal() const { return adjoints.empty(); }
+  /// Of a part of it, at a source place of the code.
+  profile::Span partAt(profile::Kind kind, int64_t site) const;
 };
 
 struct LaunchReport {
@@ -63,6 +69,21 @@ class Graph;
 struct KeptLaunch;
 struct KeptFill;
 using Step = std::variant<KeptLaunch, KeptFill>; ///< see Graph.h
+
+/// Of bytes that are moved, for profile::Timed.
+inline auto copyOf(const char *name, size_t bytes) {
+  return [=] {
+    return profile::Span{profile::Kind::Copy, name, "",
+                         static_cast<int64_t>(bytes)};
+  };
+}
+
+/// Of the host, likewise.
+inline auto waitFor(const char *what) {
+  return [=] {
+    return profile::Span{profile::Kind::Wait, std::string("wait for ") + what};
+  };
+}
 
 /// Implementations are safe to call from several threads. Work on the same
 /// buffer is ordered by the caller.

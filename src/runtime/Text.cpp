@@ -6,6 +6,15 @@
 
 namespace costate::runtime {
 
+profile::Span LaunchRequest::partAt(profile::Kind kind, int64_t site) const {
+  std::string source;
+  if (site >= 0 && static_cast<size_t>(site) < code->sites.size()) {
+    Loc loc = code->sites[static_cast<size_t>(site)];
+    source = std::string(loc.file) + ":" + std::to_string(loc.line);
+  }
+  return {kind, title.empty() ? code->name : std::string(title), source};
+}
+
 std::string bytesText(size_t bytes) {
   if (bytes < 1024)
     return std::to_string(bytes) + " bytes";

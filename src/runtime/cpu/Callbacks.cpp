@@ -233,8 +233,8 @@ void costate::runtime::costate_range(Launch *launch, RangeBody body,
   else if (tooMany)
     failCount(*launch->serial, site);
   if (workItems < 0 || tooMany ||
-      !cpu::runRange(
-          *launch, {body, frame, workItems, sums, sumCount, kind, slab, lanes}))
+      !cpu::runRange(*launch, {body, frame, workItems, sums, sumCount, kind,
+                               slab, lanes, site}))
     longjmp(launch->serial->escape, 1);
 }
 

@@ -69,20 +69,24 @@ public:
 
   Result<> upload(Buffer to, const void *from) override {
     counters.uploads += to.bytes > 0;
+    profile::Timed timed(copyOf("upload", to.bytes));
     return move(to.address, from, to.bytes);
   }
   Result<> download(void *to, Buffer from) override {
     counters.downloads += from.bytes > 0;
+    profile::Timed timed(copyOf("download", from.bytes));
     return move(to, from.address, from.bytes);
   }
   Result<> copy(Rows to, Rows from) override {
     Busy busy;
+    profile::Timed timed(copyOf("copy", to.size()));
     counters.copies += to.size() > 0;
     copyRows(to.address, from.address, CopyShape(to, from));
     return {};
   }
   Result<> exchange(Rows one, Rows other) override {
     Busy busy;
+    profile::Timed timed(copyOf("exchange", one.size()));
     counters.copies += one.size() > 0;
     for (size_t row = 0; row < one.count; ++row) {
       std::byte *begin = one.address + row * one.pitch;
@@ -190,6 +194,7 @@ void CpuDevice::release(Buffer buffer) {
 Result<> CpuDevice::fill(Buffer buffer, const void *pattern,
                          size_t patternBytes) {
   Busy busy;
+  profile::Timed timed(copyOf("fill", buffer.bytes));
   counters.fills += buffer.bytes > 0;
   if (patternBytes == 1)
     fillWith<uint8_t>(buffer, pattern);
@@ -204,6 +209,7 @@ Result<> CpuDevice::fill(Buffer buffer, const void *pattern,
 
 Result<> CpuDevice::clear(Buffer buffer) {
   Busy busy;
+  profile::Timed timed(copyOf("fill", buffer.bytes));
   counters.fills += buffer.bytes > 0;
   if (buffer.bytes < pagesFrom)
     std::fill_n(buffer.address, buffer.bytes, std::byte());

@@ -368,6 +368,8 @@ static int64_t chunkSizeOf(const Launch &launch, const Range &range,
 }
 
 bool runRange(Launch &launch, const Range &range) noexcept try {
+  profile::Timed timed(
+      [&] { return launch.request.partAt(profile::Kind::Range, range.site); });
   Copies copies(launch.engine.blocks, std::exchange(launch.copied, {}),
                 range.workItems, !launch.additions && !launch.dryRun,
                 launch.runners);

@@ -14,6 +14,7 @@ struct Range {
   int64_t kind; ///< a CostateSums
   int64_t slab; ///< work items of one first index, 0 if that does not matter
   int64_t lanes;
+  int64_t site;
 };
 
 /// Runs all chunks and adds up their sums in order. False if the launch has

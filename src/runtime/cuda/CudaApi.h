@@ -95,7 +95,7 @@ inline void *const launchEnd = nullptr;
 /// The first kind is in one order with the default stream of the process.
 constexpr unsigned blockingStream = 0, nonBlockingStream = 1;
 constexpr unsigned hostForAllDevices = 1, hostForCode = 2;
-constexpr unsigned eventWithoutTime = 2;
+constexpr unsigned eventWithTime = 0, eventWithoutTime = 2;
 
 // clang-format off
 #define COSTATE_CUDA_FUNCTIONS(F)                                              \
@@ -129,6 +129,7 @@ constexpr unsigned eventWithoutTime = 2;
   F(recordEvent, cuEventRecord, Event, Stream)                                 \
   F(waitForEvent, cuEventSynchronize, Event)                                   \
   F(queryEvent, cuEventQuery, Event)                                           \
+  F(elapsed, cuEventElapsedTime, float *, Event, Event)                        \
   F(memoryInfo, cuMemGetInfo_v2, size_t *, size_t *)                           \
   F(allocate, cuMemAlloc_v2, Address *, size_t)                                \
   F(free, cuMemFree_v2, Address)                                               \

@@ -1,6 +1,7 @@
 #include "runtime/cuda/CudaDriver.h"
 
 #include "base/DeviceSymbol.h"
+#include "runtime/cuda/EventClock.h"
 #include "runtime/cuda/Memory.h"
 #include "runtime/cuda/Ptx.h"
 #include "runtime/cuda/Readback.h"
@@ -79,7 +80,8 @@ public:
              std::unique_ptr<Memory> memory)
       : gpuProperties(std::move(properties)), session(std::move(session)),
         memory(std::move(memory)), staging(this->session),
-        readback(this->session) {}
+        readback(this->session),
+        clock(std::make_shared<EventClock>(this->session)) {}
   ~CudaDriver() override { (void)session->wait(); }
 
   const gpu::Properties &properties() const override { return gpuProperties; }
@@ -124,6 +126,7 @@ public:
   Result<std::shared_ptr<gpu::Captured>> endCapture() override;
   Result<> replay(gpu::Captured &captured) override;
 
+  std::shared_ptr<profile::Moment> mark() override { return clock->mark(); }
   Counters &counters() override { return session->counters(); }
 
 private:
@@ -144,6 +147,7 @@ private:
   std::unique_ptr<Memory> memory;
   gpu::Staging<PinnedSlot> staging;
   Readback readback;
+  std::shared_ptr<EventClock> clock;
   std::mutex ownCodeMutex;
   std::shared_ptr<gpu::Module> ownCodeModule;
 };

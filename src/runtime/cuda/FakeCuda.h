@@ -42,6 +42,7 @@ struct EventObject {
   struct Mark {
     Stream stream;
     bool done = false;
+    float time = 0; ///< when it came, in ms
   };
   std::shared_ptr<Mark> mark;
 };
@@ -76,6 +77,7 @@ public:
   bool hasPools = true;
   size_t largestPitch = INT32_MAX; ///< of rows that are copied
   size_t copies = 0;               ///< calls that copy within the device
+  float clock = 0;                 ///< of events: ms, one for each of them
   Work whileWaiting; ///< what others do while somebody waits for an event
 
   size_t liveStreams() const { return streams.size(); }
@@ -295,7 +297,10 @@ inline void FakeCuda::makeStreams(Api &api) {
   api.recordEvent = [](Event event, Stream stream) {
     auto mark = std::make_shared<EventObject::Mark>(streamOf(stream));
     event->mark = mark;
-    append(stream, [mark] { mark->done = true; });
+    append(stream, [mark] {
+      mark->done = true;
+      mark->time = fake->clock++;
+    });
     return success;
   };
   api.waitForEvent = [](Event event) {
@@ -310,6 +315,12 @@ inline void FakeCuda::makeStreams(Api &api) {
       if (mark)
         run(*mark);
     });
+    return success;
+  };
+  api.elapsed = [](float *milliseconds, Event from, Event to) {
+    if (!from->mark || !to->mark || !from->mark->done || !to->mark->done)
+      return notReady;
+    *milliseconds = to->mark->time - from->mark->time;
     return success;
   };
   api.queryEvent = [](Event event) {

@@ -69,6 +69,25 @@ protected:
   std::shared_ptr<gpu::Module> module;
 };
 
+TEST_F(CudaQueue, TellsWhenTheGpuHasComeSoFar) {
+  auto begin = driver->mark();
+  std::byte *memory = *driver->allocate(8);
+  uint64_t before = waits();
+  add(memory, 1, 2);
+  auto end = driver->mark();
+  EXPECT_EQ(waits(), before);
+  int64_t from = begin->nanoseconds();
+  EXPECT_EQ(end->nanoseconds() - from, 1000000); // events are 1 ms apart
+  // Times are told anew from the last second on.
+  for (int second = 0; second < 3; ++second) {
+    auto last = driver->mark();
+    fake.clock += 1500;
+    int64_t earlier = last->nanoseconds();
+    EXPECT_EQ(driver->mark()->nanoseconds() - earlier, 1000000);
+  }
+  driver->release(memory);
+}
+
 TEST_F(CudaQueue, IsInOneOrderWithTheDefaultStream) {
   EXPECT_EQ(fake.streamsOf(blockingStream), 1u);
 }

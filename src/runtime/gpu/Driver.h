@@ -2,6 +2,7 @@
 /// What a GPU has to offer: memory, code and launches on one stream. Devices of
 /// `gpu::GpuDevice` differ in this only.
 
+#include "base/Profile.h"
 #include "base/Result.h"
 #include "code/DeviceCode.h"
 #include "runtime/Buffer.h"
@@ -132,8 +133,37 @@ public:
   /// Queues them. `captured` may die at once.
   virtual Result<> replay(Captured &captured) = 0;
 
+  /// When the GPU comes to what is queued next; null if it cannot tell.
+  virtual std::shared_ptr<profile::Moment> mark() { return nullptr; }
+
   /// What the functions above have done, replays too; zero bytes do not count.
   virtual Counters &counters() = 0;
+};
+
+/// Adds what is queued while it lives to profiles, where the GPU tells times.
+class TimedByGpu {
+public:
+  template <class Describe>
+  TimedByGpu(Driver &driver, const Describe &describe) : driver(driver) {
+    if (!profile::isOn()) [[likely]]
+      return;
+    begin = driver.mark();
+    if (begin) {
+      span = describe();
+      span->kind = profile::Kind::Device;
+    }
+  }
+  ~TimedByGpu() {
+    if (begin) [[unlikely]]
+      if (auto end = driver.mark())
+        profile::add(*span, driver.properties().name, begin, end);
+  }
+  TimedByGpu(const TimedByGpu &) = delete;
+
+private:
+  Driver &driver;
+  std::shared_ptr<profile::Moment> begin;
+  std::optional<profile::Span> span;
 };
 
 } // namespace costate::runtime::gpu

@@ -65,6 +65,7 @@ public:
 
   Result<> upload(Buffer to, const void *from) override {
     ForeignWork work;
+    profile::Timed timed(copyOf("upload", to.bytes));
     return to.bytes ? engine.driver().upload(to.address, from, to.bytes)
                     : Result<>();
   }
@@ -72,11 +73,14 @@ public:
     if (from.bytes == 0)
       return {};
     ForeignWork work;
+    profile::Timed timed(copyOf("download", from.bytes));
     auto done = engine.driver().download(to, from.address, from.bytes);
     return done ? tapeFailure() : done;
   }
   Result<> copy(Rows to, Rows from) override {
     ForeignWork work;
+    profile::Timed timed(copyOf("copy", to.size()));
+    TimedByGpu byGpu(engine.driver(), copyOf("copy", to.size()));
     return to.size() ? engine.driver().copy(to.address, from.address,
                                             CopyShape(to, from))
                      : Result<>();
@@ -85,6 +89,8 @@ public:
   Result<> fill(Buffer buffer, const void *pattern,
                 size_t patternBytes) override {
     ForeignWork work;
+    profile::Timed timed(copyOf("fill", buffer.bytes));
+    TimedByGpu byGpu(engine.driver(), copyOf("fill", buffer.bytes));
     return buffer.bytes ? engine.driver().fill(buffer.address, buffer.bytes,
                                                pattern, patternBytes)
                         : Result<>();
@@ -96,6 +102,7 @@ public:
   }
   Result<> synchronize() override {
     ForeignWork work;
+    profile::Timed timed(waitFor("all that is queued"));
     auto done = engine.driver().synchronize();
     return done ? tapeFailure() : done;
   }
@@ -181,6 +188,9 @@ public:
       return done;
     if (auto done = engine.tiles.growHeap(heapBytes, budget); !done)
       return done;
+    TimedByGpu byGpu(engine.driver(), [] {
+      return profile::Span{profile::Kind::Device, "graph"};
+    });
     return engine.driver().replay(*captured);
   }
 

@@ -475,6 +475,9 @@ static Result<> runFunction(Launch &launch, const DeviceFunction &function,
       return done;
   }
   setWords(launch, function, grid, workItems, words);
+  TimedByGpu byGpu(engine.driver(), [&] {
+    return launch.request.partAt(profile::Kind::Device, function.site);
+  });
   if (function.tiles)
     return engine.tiles.run(
         {*launch.loaded.module, *launch.request.code, function,
@@ -583,6 +586,7 @@ static Result<> runChosen(Launch &launch, const DeviceFunction &function,
 
 [[gnu::noinline]] static bool read(Launch &launch, int64_t slot,
                                    uint64_t &bits) {
+  profile::Timed timed(waitFor("a number that decides what runs"));
   return !failed(launch,
                  launch.engine.driver().download(
                      &bits, launch.engine.frame.address() + 8 * slot, 8));
@@ -724,6 +728,7 @@ static Result<TapeSizes> measure(Launch &&launch) {
   if (auto done = pass(launch); !done)
     return done.error();
   std::vector<uint64_t> needs(launch.code.functions.size());
+  profile::Timed timed(waitFor("the sizes of tapes"));
   if (auto done = engine.driver().download(
           needs.data(), engine.cells.address() + needOffset, 8 * needs.size());
       !done)

@@ -449,6 +449,7 @@ Result<> Tiles::list(const TapeNeed &need) {
 
 /// What is raised after a first launch shall be of that launch.
 Result<> Tiles::failureOfOthers() {
+  profile::Timed timed(waitFor("tapes of launches before"));
   auto done = memory.driver().synchronize();
   return done ? failure() : done;
 }

@@ -231,6 +231,7 @@ public:
       report("a release of memory of the host that is not allocated");
   }
   Result<std::unique_ptr<SideStream>> openSideStream() override;
+  std::shared_ptr<profile::Moment> mark() override { return real->mark(); }
   Counters &counters() override { return real->counters(); }
 
   Result<std::byte *> allocate(size_t bytes) override {

@@ -134,6 +134,15 @@ private:
   std::array<bool, places> isEntered = {};
 };
 
+/// What is queued has run when a call returns.
+class Past final : public profile::Moment {
+public:
+  int64_t nanoseconds() override { return at; }
+
+private:
+  const int64_t at = profile::now();
+};
+
 /// The stream is empty whenever a call returns.
 class SimtDriver final : public gpu::Driver {
 public:
@@ -258,6 +267,9 @@ public:
   Result<> synchronize() override {
     ++count.synchronizations;
     return {};
+  }
+  std::shared_ptr<profile::Moment> mark() override {
+    return std::make_shared<Past>();
   }
   Counters &counters() override { return count; }
 

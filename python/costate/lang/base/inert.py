@@ -10,7 +10,7 @@ DEFAULTS = dict(
     experimental_auto_mesh_local=False, experimental_real_function=False, external_metal_command_queue=0,
     external_metal_command_queue_is_torch_queue=False, fail_on_unsupported_backend=False, flatten_if=False,
     force_scalarize_matrix=False, gdb_trigger=False, get_kernel_stats=False, gpu_max_reg=0, half2_vectorization=False,
-    kernel_profiler=False, lazy_compilation=True, log_level="info", lower_access=True, make_block_local=True,
+    lazy_compilation=True, log_level="info", lower_access=True, make_block_local=True,
     make_cpu_multithreading_loop=True, make_mesh_block_local=True, make_thread_local=True, max_block_dim=1024,
     max_num_compute_threads=0, max_vector_width=8, mesh_localize_all_attr_mappings=False,
     mesh_localize_from_end_mapping=False, mesh_localize_to_end_mapping=True, move_loop_invariant_outside_if=False,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from costate import _core
 from costate.errors import NoDevice, QuadrantsRuntimeError
-from costate.lang.base import dtypes, environment, inert, progress
+from costate.lang.base import dtypes, environment, inert, profiling, progress
 from costate.lang.base import options as option_values
 from costate.lang.base.hooks import Hooks
 from costate.lang.base.threads import lock
@@ -86,7 +86,8 @@ class Config:
         check_out_of_bound=False, fast_math=False, deterministic=False, find_nan=False,
         lanes=0, random_seed=0, cpu_max_num_threads=0, device_memory_GB=None, device_memory_fraction=None,
         offline_cache=True, offline_cache_file_path="", offline_cache_max_size_of_files=0,
-        ad_stack_experimental_enabled=None, ad_stack_size=0, tape_budget=None, gradients="checked", progress=None)
+        ad_stack_experimental_enabled=None, ad_stack_size=0, tape_budget=None, gradients="checked", progress=None,
+        kernel_profiler=False)
     accepted = set(inert.DEFAULTS)
 
     def __init__(self, **options: Any) -> None:
@@ -271,7 +272,8 @@ def init(arch: Wanted | None = None, default_fp: DataType | type | None = None, 
     `ad_stack_size=N` refuses gradients of loops that need more than N iterations of their
     values. `offline_cache=False` compiles everything; `offline_cache_file_path` and
     `offline_cache_max_size_of_files` (bytes) set where compiled kernels are kept and how much of
-    them. `progress`: True shows how long work goes on, False never does; without, on a terminal only. Other options of Quadrants and Taichi are accepted and have no effect.
+    them. `progress`: True shows how long work goes on, False never does; without, on a terminal only.
+    `kernel_profiler`: keeps times for `profiler.print_kernel_profiler_info()`. Other options of Quadrants and Taichi are accepted and have no effect.
     """
     option_values.check({**options, "enable_fallback": enable_fallback})
     option_values.check_arch(arch, _NAMES)
@@ -319,6 +321,8 @@ def _configure(arch: Wanted | None, default_fp: DataType | type | None, default_
                     folder=os.path.expanduser(str(config.offline_cache_file_path)),
                     **({"limit": limit} if limit else {}))
     progress.watch(config.progress)
+    profiling.keep(config.kernel_profiler)
+    profiling.keep_for_environment()
     _runtime = Runtime(config, opened)
     on_init()
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from costate.errors import CannotCapture, CannotReplay, Error, QuadrantsRuntimeTypeError, RecursiveCall
-from costate.lang.base import dtypes, runtime
+from costate.lang.base import dtypes, profiling, runtime
 from costate.lang.base.explain import in_python
 from costate.lang.base.state import state, unrecorded
 from costate.lang.base.threads import get_ident, lock
@@ -76,7 +76,7 @@ class Specialisation:
         options = runtime.runtime().kernel_options(kernel.original.options)
         self.debug = options.debug
         try:
-            with _deep_calls():
+            with profiling.span(f"trace {self.name}"), _deep_calls():
                 self._trace(kernel, args, values, aliases, options, validation)
         except RecursiveCall as error:  # without the thousand frames that led there
             raise error.with_traceback(None) from None
