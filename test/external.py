@@ -4,7 +4,9 @@ Each file of test/external is compiled with both compilers against a prefix
 that `cmake --install` has filled, and run.
 """
 
+import os
 import re
+import shutil
 import subprocess
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -44,6 +46,25 @@ def find_package(root, prefix, counts):
         counts.fails("find_package: build", configured.stderr + built.stdout)
     else:
         counts.check("find_package: run", call([build / "relax"], timeout=300))
+
+
+def pkg_config(root, prefix, counts):
+    """The same program, by what `pkg-config costate` says in a tree that was moved since it was installed."""
+    if not shutil.which("pkg-config"):
+        counts.skips("pkg-config", "(not installed)")
+        return
+    moved = prefix / "moved"
+    for part in ("include", "lib"):
+        shutil.copytree(prefix / part, moved / part, symlinks=True)
+    asked = call(["pkg-config", "--cflags", "--libs", "costate = 0.1.0"],
+                 env=dict(os.environ, PKG_CONFIG_PATH=str(moved / "lib/pkgconfig")))
+    program = prefix / "relax-pkg-config"
+    compiled = call(["g++", "-std=c++20", root / "test/external/relax.cpp", *asked.stdout.split(),
+                     f"-Wl,-rpath,{moved}/lib", "-o", program])
+    if asked.returncode or compiled.returncode or str(moved) not in asked.stdout:
+        counts.fails("pkg-config: build", asked.stdout + asked.stderr + compiled.stderr)
+    else:
+        counts.check("pkg-config: run", call([program], timeout=300))
 
 
 def compile_text(text, compiler, trial, prefix):
@@ -106,6 +127,7 @@ def run(root, build, preset):
         if not headers or any(not h.startswith("include/costate/") for h in headers):
             counts.fails("installed headers", "\n".join(headers))
         find_package(root, prefix, counts)
+        pkg_config(root, prefix, counts)
         with ThreadPoolExecutor() as pool:
             for found in pool.map(lambda compiler: check_sources(root, compiler, prefix), ALL_ERRORS):
                 counts.add(found)
