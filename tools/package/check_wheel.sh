@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# check_wheel.sh WHEEL [PYTHON]: installs a wheel in a fresh virtual environment
-# and runs the tests of the package there.
+# check_wheel.sh WHEEL [PYTHON [TESTS]]: installs a wheel in a fresh virtual environment
+# and runs the tests of the package there, all or those of a file.
 set -euo pipefail
 tree=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 wheel=$1
@@ -24,5 +24,5 @@ import costate
 seconds = time.process_time() - start
 print(f"import of costate {costate.__version__}: {seconds:.2f} s of processor time")
 assert seconds < 0.3, "too slow"'
-COSTATE_DEVICE=cpu PYTHONDONTWRITEBYTECODE=1 "$python" -m pytest -q -p no:cacheprovider tests
+COSTATE_DEVICE=cpu PYTHONDONTWRITEBYTECODE=1 "$python" -m pytest -q -p no:cacheprovider "${3:-tests}"
 echo "$wheel: $((size / 1000)) kB, works in a fresh environment"
