@@ -1,12 +1,11 @@
 #include "compiler/Costs.h"
 
 #include "compiler/Facts.h"
+#include "ir/LoopPairs.h"
 #include "ir/Source.h"
-#include "ir/Tape.h"
 #include "sizing/Narrow.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/Matchers.h"
 
 #include <map>
 
@@ -130,19 +129,12 @@ private:
       for (Operation *op = push->getParentOp(); op != loop && times;
            op = op->getParentOp())
         if (isa<LoopLikeOpInterface>(op))
-          times = op->hasAttr(ir::segmentAttr) ? 0 : times * timesOf(op);
+          times = op->hasAttr(ir::segmentAttr)
+                      ? 0
+                      : times * tape::constantCount(op).value_or(0);
       bytes += times * recordBytes(push);
     });
     return bytes;
-  }
-
-  /// 0 if that is not known.
-  static int64_t timesOf(Operation *op) {
-    APInt count;
-    auto loop = dyn_cast<scf::ForOp>(op);
-    bool isKnown =
-        loop && matchPattern(loop.getUpperBound(), m_ConstantInt(&count));
-    return isKnown ? count.getSExtValue() : 0;
   }
 
   /// What a loop carries has the place of the loop.

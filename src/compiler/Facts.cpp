@@ -169,21 +169,16 @@ int64_t recordBytes(ir::KernelOp kernel) {
 }
 
 bool fitsBudget(ir::KernelOp kernel) {
-  return kernel.walk([](tape::BudgetOp) { return WalkResult::interrupt(); })
-      .wasInterrupted();
+  return ir::contains<tape::BudgetOp>(kernel);
 }
 
 bool leftToChance(ir::KernelOp kernel) {
-  return kernel
-      .walk([](Operation *op) {
-        auto access = dyn_cast<ir::ElementAccess>(op);
-        return access && ir::fetchesElement(op) &&
-                       !ir::isDirectory(access.getArray()) &&
-                       op->getParentOfType<ir::RangeOp>()
-                   ? WalkResult::interrupt()
-                   : WalkResult::advance();
-      })
-      .wasInterrupted();
+  return ir::contains(kernel, [](Operation *op) {
+    auto access = dyn_cast<ir::ElementAccess>(op);
+    return access && ir::fetchesElement(op) &&
+           !ir::isDirectory(access.getArray()) &&
+           op->getParentOfType<ir::RangeOp>();
+  });
 }
 
 } // namespace costate::compiler

@@ -220,9 +220,7 @@ private:
 
 /// Functions are run as parts of the kernel.
 Result<Code> translate(ir::KernelOp kernel, Functions functions) {
-  bool calls = kernel.walk([](func::CallOp) { return WalkResult::interrupt(); })
-                   .wasInterrupted();
-  if (!calls)
+  if (!ir::contains<func::CallOp>(kernel))
     return Translator(functions).translate(kernel);
   OpBuilder b(kernel);
   auto inlined = cast<ir::KernelOp>(b.clone(*kernel));

@@ -64,13 +64,7 @@ LogicalResult GroupOp::verify() {
   return emitOpError("knows no operation `") << getKind() << "`";
 }
 
-bool hasBlocks(RangeOp range) {
-  return range
-      ->walk([](Operation *op) {
-        return isOfBlock(op) ? WalkResult::interrupt() : WalkResult::advance();
-      })
-      .wasInterrupted();
-}
+bool hasBlocks(RangeOp range) { return contains(range, isOfBlock); }
 
 int64_t blockDimOf(RangeOp range) {
   auto wanted = range->getAttrOfType<IntegerAttr>(blockDimAttr);

@@ -453,6 +453,22 @@ LogicalResult RangeOp::verify() {
   return success();
 }
 
+//===-- Regions -----------------------------------------------------------===//
+
+static auto interruptIf(function_ref<bool(Operation *)> isWanted) {
+  return [isWanted](Operation *op) {
+    return isWanted(op) ? WalkResult::interrupt() : WalkResult::advance();
+  };
+}
+
+bool contains(Region &region, function_ref<bool(Operation *)> isWanted) {
+  return region.walk(interruptIf(isWanted)).wasInterrupted();
+}
+
+bool contains(Operation *root, function_ref<bool(Operation *)> isWanted) {
+  return root->walk(interruptIf(isWanted)).wasInterrupted();
+}
+
 //===-- SerialOp ----------------------------------------------------------===//
 
 LogicalResult SerialOp::verifyRegions() {
@@ -461,11 +477,7 @@ LogicalResult SerialOp::verifyRegions() {
     return emitOpError("ends with another operation than `costate.yield`");
   if (yield.getValues().getTypes() != getValues().getTypes())
     return emitOpError("must yield one value for each of its results");
-  WalkResult result = walk([&](Operation *op) {
-    return isa<RangeOp, CopyOp>(op) ? WalkResult::interrupt()
-                                    : WalkResult::advance();
-  });
-  if (result.wasInterrupted())
+  if (contains<RangeOp, CopyOp>(*this))
     return emitOpError("holds a range or a copy, which the host begins");
   return success();
 }

@@ -38,6 +38,16 @@ bool isNarrow(mlir::Type element);
 /// Whether kernels and functions take, and functions return, such values.
 bool isScalar(mlir::Type type);
 
+/// Whether `isWanted` holds of an operation in `region`, or of `root` or one in
+/// it.
+bool contains(mlir::Region &region,
+              llvm::function_ref<bool(mlir::Operation *)> isWanted);
+bool contains(mlir::Operation *root,
+              llvm::function_ref<bool(mlir::Operation *)> isWanted);
+template <class... Ops> bool contains(mlir::Operation *root) {
+  return contains(root, [](auto *op) { return mlir::isa<Ops...>(op); });
+}
+
 /// Whether `op` stores or updates an element of an array.
 inline bool writesElement(mlir::Operation *op) {
   return mlir::isa<ElementAccess>(op) && !mlir::isa<LoadOp>(op);

@@ -17,6 +17,14 @@ Block *bodyOf(Operation *loop) {
   return cast<scf::WhileOp>(loop).getAfterBody();
 }
 
+std::optional<int64_t> constantCount(Operation *loop) {
+  auto counted = dyn_cast<scf::ForOp>(loop);
+  APInt count;
+  if (!counted || !matchPattern(counted.getUpperBound(), m_ConstantInt(&count)))
+    return std::nullopt;
+  return count.getSExtValue();
+}
+
 LoopPairs::LoopPairs(Operation *root) {
   root->walk([&](Operation *op) {
     std::optional<int64_t> number = pairOf(op);
@@ -160,10 +168,8 @@ static LogicalResult verifyTripCounts(const LoopPair &pair) {
   if (!counts(reversed) || (forward && !counts(forward)))
     return reversed.emitOpError("is one of a pair that does not count from 0 "
                                 "by 1");
-  APInt most, other;
-  if (forward && matchPattern(forward.getUpperBound(), m_ConstantInt(&most)) &&
-      matchPattern(reversed.getUpperBound(), m_ConstantInt(&other)) &&
-      most.getSExtValue() != other.getSExtValue())
+  std::optional<int64_t> most = constantCount(pair.forward);
+  if (most && constantCount(reversed).value_or(*most) != *most)
     return reversed.emitOpError("takes other iterations than the loop that it "
                                 "undoes");
   return success();

@@ -44,6 +44,9 @@ private:
 /// `while` goes on.
 mlir::Block *bodyOf(mlir::Operation *loop);
 
+/// The iterations of an `scf.for` from 0 by 1, if they are constant.
+std::optional<int64_t> constantCount(mlir::Operation *loop);
+
 /// Whether the loops below `root` are pairs: of each number at most two, the
 /// second one not in the first; around the push and the pop of a record the
 /// same pairs; and what iterations push comes back in the opposite order.

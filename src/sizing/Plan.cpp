@@ -1,6 +1,6 @@
 #include "sizing/Plan.h"
 
-#include "ir/Tape.h"
+#include "ir/LoopPairs.h"
 #include "sizing/MinimalCut.h"
 #include "sizing/Narrow.h"
 
@@ -131,11 +131,8 @@ bool verifyPlan(const SaveProblem &problem, const SavePlan &plan) {
 int64_t timesOf(Operation *op) {
   if (!isa<LoopLikeOpInterface>(op))
     return 1;
-  auto loop = dyn_cast<scf::ForOp>(op);
-  APInt count;
-  if (loop && matchPattern(loop.getUpperBound(), m_ConstantInt(&count)))
-    return std::max<int64_t>(count.getSExtValue(), 1);
-  return guessedTripCount;
+  std::optional<int64_t> count = tape::constantCount(op);
+  return count ? std::max<int64_t>(*count, 1) : guessedTripCount;
 }
 
 } // namespace costate::sizing

@@ -3,12 +3,12 @@
 #include "autodiff/cut/Counting.h"
 #include "autodiff/cut/Levels.h"
 #include "autodiff/cut/Online.h"
+#include "autodiff/replay/Accesses.h"
 #include "autodiff/rules/Rules.h"
-#include "ir/Tape.h"
+#include "ir/LoopPairs.h"
 #include "sizing/Record.h"
 
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
@@ -45,19 +45,11 @@ SmallVector<Operation *> loopsOf(Block &block) {
   return loops;
 }
 
-Block &bodyOf(Operation *loop) {
-  if (auto counted = dyn_cast<scf::ForOp>(loop))
-    return *counted.getBody();
-  return *cast<scf::WhileOp>(loop).getAfterBody();
-}
-
 /// Whether it saves too little to be cut, whatever it does.
 bool isShort(Operation *op) {
   constexpr int64_t few = 32;
-  auto loop = dyn_cast<scf::ForOp>(op);
-  APInt count;
-  return loop && matchPattern(loop.getUpperBound(), m_ConstantInt(&count)) &&
-         count.sle(few) && loopsOf(*loop.getBody()).empty();
+  std::optional<int64_t> count = tape::constantCount(op);
+  return count && *count <= few && loopsOf(*tape::bodyOf(op)).empty();
 }
 
 class Planner {
@@ -100,18 +92,13 @@ private:
       auto loop = dyn_cast<scf::ForOp>(op);
       if (!measured || !loop || llvm::is_contained(chosen, op) ||
           loop->hasAttr(ir::rerunAttr) || loop->hasAttr(countsAttr) ||
-          contains<ir::RangeOp>(op))
+          ir::contains<ir::RangeOp>(op))
         continue;
       Block &body = *loop.getBody();
       if (!worthwhile(body).empty() || !entered(body).empty())
         loops.push_back(loop);
     }
     return loops;
-  }
-
-  template <class Op> static bool contains(Operation *loop) {
-    return loop->walk([](Op) { return WalkResult::interrupt(); })
-        .wasInterrupted();
   }
 
   /// `budget`: bytes for all loops of `block`, equal shares.
@@ -140,7 +127,7 @@ private:
     auto open = dyn_cast<scf::WhileOp>(loop);
     if (open && !loopsOf(*open.getBeforeBody()).empty())
       return false;
-    return llvm::all_of(loopsOf(bodyOf(loop)), [&](Operation *inner) {
+    return llvm::all_of(loopsOf(*tape::bodyOf(loop)), [&](Operation *inner) {
       return boundOf(inner, outer) && !inner->hasAttr(ir::rerunAttr) &&
              isKnown(inner, outer);
     });
@@ -159,7 +146,7 @@ private:
   void cut(Operation *op, Number budget, unsigned levels) {
     Builder b(op->getLoc(), op);
     Number within = budget.at(b);
-    if (double kept = keptOf(bodyOf(op)))
+    if (double kept = keptOf(*tape::bodyOf(op)))
       within = (within - kept).atLeast(1);
     if (auto counted = dyn_cast<scf::ForOp>(op))
       cutFor(counted, within, levels);
@@ -177,12 +164,9 @@ private:
       if (!isa<ir::LoadOp, ir::ExtentOp>(op))
         written.insert(op->operand_begin(), op->operand_end());
     });
-    return loop
-        ->walk([&](ir::LoadOp load) {
-          return written.contains(load.getArray()) ? WalkResult::interrupt()
-                                                   : WalkResult::advance();
-        })
-        .wasInterrupted();
+    return llvm::any_of(accessesIn(loop), [&](const ArrayAccess &access) {
+      return access.isLoad() && written.contains(access.array);
+    });
   }
 
   /// What is cut as it runs says too late how much its parts save.
@@ -307,7 +291,7 @@ private:
                                  Builder &b) {
     int64_t number = *numberOf(loop, loopAttr);
     Number all = bytesOf(recordAttr, number, b);
-    for (Operation *inner : loopsOf(bodyOf(loop))) {
+    for (Operation *inner : loopsOf(*tape::bodyOf(loop))) {
       Value bound = boundOf(inner, outer);
       std::optional<Number> record =
           bound ? recordOf(inner, outer, b) : std::nullopt;
@@ -374,11 +358,7 @@ private:
     Operation *loop = push->getParentOp();
     for (; loop && !isa<ir::KernelOp>(loop) && !loop->hasAttr(loopAttr);
          loop = loop->getParentOp())
-      if (auto counted = dyn_cast<scf::ForOp>(loop)) {
-        APInt count;
-        if (matchPattern(counted.getUpperBound(), m_ConstantInt(&count)))
-          bytes *= count.getSExtValue();
-      }
+      bytes *= tape::constantCount(loop).value_or(1);
     if (loop && loop->hasAttr(loopAttr))
       byLoop[loop] += bytes;
   }

@@ -45,10 +45,7 @@ std::vector<Together> byShift(ArrayRef<Addition> additions, ir::RangeOp range) {
   return all;
 }
 
-bool pushes(ir::RangeOp range) {
-  return range.walk([](tape::PushOp) { return WalkResult::interrupt(); })
-      .wasInterrupted();
-}
+bool pushes(ir::RangeOp range) { return ir::contains<tape::PushOp>(range); }
 
 namespace {
 

@@ -15,12 +15,10 @@ namespace costate::autodiff {
 namespace {
 
 bool addsToAdjoints(ir::RangeOp range) {
-  return range
-      .walk([](ir::AtomicAddOp add) {
-        return ir::isOfAdjoint(add.getArray()) ? WalkResult::interrupt()
-                                               : WalkResult::advance();
-      })
-      .wasInterrupted();
+  return ir::contains(range, [](Operation *op) {
+    auto add = dyn_cast<ir::AtomicAddOp>(op);
+    return add && ir::isOfAdjoint(add.getArray());
+  });
 }
 
 bool gather(ir::RangeOp range, bool numbered) {

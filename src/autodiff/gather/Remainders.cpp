@@ -275,9 +275,8 @@ private:
 
 /// Whether remainders of its indices take much of its time.
 static bool isShort(ir::RangeOp range) {
-  return !range.getBodyRegion()
-              .walk([](LoopLikeOpInterface) { return WalkResult::interrupt(); })
-              .wasInterrupted();
+  return !ir::contains(range.getBodyRegion(),
+                       llvm::IsaPred<LoopLikeOpInterface>);
 }
 
 void chooseRemainders(ir::KernelOp kernel, bool splits) {

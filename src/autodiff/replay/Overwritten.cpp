@@ -2,7 +2,6 @@
 
 #include "autodiff/replay/Accesses.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
@@ -13,16 +12,17 @@ namespace {
 /// What becomes of an element.
 enum class Fate { Kept, Used, Overwritten };
 
-/// Whether `op` may use what `store` has stored, for `Relation::Apart` in the
-/// same iteration of all loops.
-bool mayUse(Operation *op, ir::StoreOp store) {
-  auto isUse = [&](const ArrayAccess &access) {
-    return access.array == store.getArray() && !isa<ir::StoreOp>(access.op) &&
-           relate(access.indices, store.getIndices()) != Relation::Apart;
-  };
-  return (isa<func::CallOp>(op) &&
-          llvm::is_contained(op->getOperands(), store.getArray())) ||
-         llvm::any_of(accessesIn(op), isUse);
+/// Whether `op` may use what `store` has stored, in the same iteration of all
+/// loops or in a `later` one.
+bool mayUse(Operation *op, ir::StoreOp store, bool later) {
+  return ir::contains(op, [&](Operation *use) {
+    if (isa<ir::StoreOp, ir::ExtentOp>(use) ||
+        !llvm::is_contained(use->getOperands(), store.getArray()))
+      return false;
+    std::optional<ArrayAccess> access = accessOf(use);
+    return later || !access ||
+           relate(access->indices, store.getIndices()) != Relation::Apart;
+  });
 }
 
 Fate fateBetween(Block::iterator from, Block::iterator to, ir::StoreOp store);
@@ -40,7 +40,7 @@ Fate fateAt(Operation *op, ir::StoreOp store) {
                : Fate::Kept;
   auto branch = dyn_cast<scf::IfOp>(op);
   if (!branch || branch.getElseRegion().empty())
-    return mayUse(op, store) ? Fate::Used : Fate::Kept;
+    return mayUse(op, store, /*later=*/false) ? Fate::Used : Fate::Kept;
   Fate yes = fateIn(*branch.thenBlock(), store);
   Fate no = fateIn(*branch.elseBlock(), store);
   if (yes == no)
@@ -55,17 +55,10 @@ Fate fateBetween(Block::iterator from, Block::iterator to, ir::StoreOp store) {
   return Fate::Kept;
 }
 
-/// Whether a later iteration of `loop` may use what `store` in it stores.
-bool mayUseLater(Operation *loop, ir::StoreOp store) {
-  return llvm::any_of(accessesIn(loop), [&](const ArrayAccess &access) {
-    return access.array == store.getArray() && !isa<ir::StoreOp>(access.op);
-  });
-}
-
 bool isOverwritten(ir::StoreOp store) {
   for (Operation *at = store;; at = at->getParentOp()) {
     bool isLoop = isa<scf::ForOp, scf::WhileOp>(at);
-    if ((isLoop && mayUseLater(at, store)) ||
+    if ((isLoop && mayUse(at, store, /*later=*/true)) ||
         isa<ir::RangeOp, ir::KernelOp>(at))
       return false;
     Fate fate =

@@ -28,9 +28,7 @@ static void copyParts(Operation *from, Operation *to) {
 void Reverser::pairLoops() {
   int64_t pairs = 0;
   for (auto [forward, reversed] : loops) {
-    WalkResult pops =
-        reversed.walk([](tape::PopOp) { return WalkResult::interrupt(); });
-    if (!pops.wasInterrupted())
+    if (!ir::contains<tape::PopOp>(reversed))
       continue;
     auto i64 = IntegerType::get(forward->getContext(), 64);
     auto number = IntegerAttr::get(i64, pairs++);

@@ -99,3 +99,33 @@ costate.kernel @loops(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %a
     costate.store %b, %x[%i] : !costate.array<f64, 1>
   }
 }
+
+// A function that is called in a branch or loop may use it as well.
+// CHECK-LABEL: @called(
+// CHECK:         costate.store %{{.*}}, %arg0
+// CHECK:         scf.if
+// CHECK:           costate.store %{{.*}}, %arg0
+// CHECK:         scf.for
+// CHECK:           costate.store %{{.*}}, %arg0
+// CHECK:         costate.store %{{.*}}, %arg0
+func.func @first(%x: !costate.array<f64, 1>, %i: i64) -> f64 {
+  %v = costate.load %x[%i] : !costate.array<f64, 1>
+  return %v : f64
+}
+costate.kernel @called(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %a: f64, %c: i1, %n: i64) {
+  %m = costate.extent %x[0] : !costate.array<f64, 1>
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  costate.range (%i) in (%m) {
+    costate.store %a, %x[%i] : !costate.array<f64, 1>
+    scf.if %c {
+      %r = func.call @first(%x, %i) : (!costate.array<f64, 1>, i64) -> f64
+      costate.store %r, %x[%i] : !costate.array<f64, 1>
+    }
+    scf.for %k = %zero to %n step %one : i64 {
+      %r = func.call @first(%x, %i) : (!costate.array<f64, 1>, i64) -> f64
+      costate.store %r, %x[%i] : !costate.array<f64, 1>
+    }
+    costate.store %a, %x[%i] : !costate.array<f64, 1>
+  }
+}

@@ -32,10 +32,7 @@ public:
   }
 
 private:
-  static bool pushes(Operation &op) {
-    return op.walk([](tape::PushOp) { return WalkResult::interrupt(); })
-        .wasInterrupted();
-  }
+  static bool pushes(Operation &op) { return ir::contains<tape::PushOp>(&op); }
 
   //===-- What the host knows ---------------------------------------------===//
 

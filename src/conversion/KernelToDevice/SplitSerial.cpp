@@ -14,15 +14,8 @@ namespace {
 
 /// Whether the host begins `op`, or control flow around such operations.
 bool isOfHost(Operation *op) {
-  if (isa<ir::RangeOp, ir::CopyOp, tape::PivotOp>(op) ||
-      op->hasTrait<OpTrait::IsTerminator>())
-    return true;
-  return op
-      ->walk([](Operation *nested) {
-        return isa<ir::RangeOp, ir::CopyOp>(nested) ? WalkResult::interrupt()
-                                                    : WalkResult::advance();
-      })
-      .wasInterrupted();
+  return isa<tape::PivotOp>(op) || op->hasTrait<OpTrait::IsTerminator>() ||
+         ir::contains<ir::RangeOp, ir::CopyOp>(op);
 }
 
 using Operations = llvm::DenseSet<Operation *>;

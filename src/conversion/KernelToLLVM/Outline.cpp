@@ -57,14 +57,6 @@ bool isWritten(Value array, Region &region) {
   });
 }
 
-bool contains(Region &region, function_ref<bool(Operation *)> isWanted) {
-  return region
-      .walk([&](Operation *op) {
-        return isWanted(op) ? WalkResult::interrupt() : WalkResult::advance();
-      })
-      .wasInterrupted();
-}
-
 bool isPush(Operation *op) { return isa<tape::PushOp>(op); }
 
 bool isEffect(Operation *op) {

@@ -30,8 +30,7 @@ void storeSlot(mlir::ImplicitLocOpBuilder &builder, mlir::Value value,
 void splice(mlir::OpBuilder &builder, mlir::Block *block,
             mlir::Block::iterator first, mlir::Block::iterator last);
 
-bool contains(mlir::Region &region,
-              llvm::function_ref<bool(mlir::Operation *)> isWanted);
+using ir::contains;
 /// Whether `region` stores to `array`.
 bool isWritten(mlir::Value array, mlir::Region &region);
 bool isPush(mlir::Operation *op);

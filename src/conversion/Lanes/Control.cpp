@@ -223,13 +223,9 @@ static bool isNarrow(Value bound) {
 /// Whether an iteration takes longer for some numbers, such as those below the
 /// normal ones: lanes that have left should not go on with theirs.
 static bool hasSlowNumbers(Region &region) {
-  return region
-      .walk([](Operation *op) {
-        return op->hasTrait<ir::OpTrait::IsFunction>() || isa<arith::DivFOp>(op)
-                   ? WalkResult::interrupt()
-                   : WalkResult::advance();
-      })
-      .wasInterrupted();
+  return ir::contains(region, [](Operation *op) {
+    return op->hasTrait<ir::OpTrait::IsFunction>() || isa<arith::DivFOp>(op);
+  });
 }
 
 /// `value`, and 0 in lanes that are not `here`.

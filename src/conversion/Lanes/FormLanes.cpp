@@ -223,9 +223,7 @@ struct FormLanes : impl::FormLanesBase<FormLanes> {
   }
 
   static bool adds(LLVM::LLVMFuncOp function) {
-    return function
-        .walk([](ir::AtomicAddOp) { return WalkResult::interrupt(); })
-        .wasInterrupted();
+    return ir::contains<ir::AtomicAddOp>(function);
   }
 
   void visit(LLVM::LLVMFuncOp function) {
