@@ -18,7 +18,7 @@
 #include "autodiff/reverse/Reverser.h"
 #include "ir/Blocks.h"
 #include "ir/Functions.h"
-#include "ir/Tape.h"
+#include "ir/Plan.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -241,14 +241,10 @@ struct Round {
 /// What follows from a right plan is right. It has been carried out.
 static LogicalResult checkPlans(ir::KernelOp gradient,
                                 const sizing::Policy &policy) {
-  SmallVector<tape::PlanOp> plans;
-  gradient.walk([&](tape::PlanOp plan) { plans.push_back(plan); });
-  for (tape::PlanOp plan : plans)
-    if (failed(plan.verify()))
-      return failure();
+  if (failed(tape::verifyPlans(gradient)))
+    return failure();
   if (!policy.keepsPlans)
-    for (tape::PlanOp plan : plans)
-      plan.erase();
+    tape::erasePlans(gradient);
   return success();
 }
 

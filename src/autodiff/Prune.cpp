@@ -32,6 +32,8 @@ public:
                                              : isRoot(op);
       if (isKept)
         keep(op);
+      if (isa<tape::PlanOp, tape::ScheduleOp>(op))
+        keepPlanned(op);
     });
     while (!pending.empty())
       visit(pending.pop_back_val());
@@ -55,6 +57,15 @@ private:
     return op->getNumRegions() == 0 && !isa<ir::LoadOp>(op) &&
            !ir::isOfLocal(op) && !isa<tape::BudgetOp>(op) &&
            !isMemoryEffectFree(op);
+  }
+
+  /// A plan for readers tells of loops and records as they were made.
+  void keepPlanned(Operation *plan) {
+    if (isa<tape::ScheduleOp>(plan))
+      keep(plan->getNextNode());
+    for (auto [number, record] : records)
+      for (Value value : record.pop.getValues())
+        need(value);
   }
 
   /// A private array that somebody loads from needs what is written to it.

@@ -37,12 +37,6 @@ struct Record {
   bool isComplete() const { return push && pop; }
 };
 
-/// Whether the reverse sweep may recompute `value` from its operands: the
-/// operation is pure or a load from memory that the sweeps do not change, has
-/// no regions, and does not make a float something that steers control or
-/// addresses.
-bool isRecomputable(mlir::Value value);
-
 /// The numbered records below `root`, by number. Their values correspond. Where
 /// one of the two is missing, a pass has seen that it is never reached: the
 /// other one is not reached either, and is left out.

@@ -82,24 +82,56 @@ def Tape_PlanOp : Tape_Op<"plan", [AttrSizedOperandSegments,
     reverse sweep. All that the reverse needs of that block is listed once:
     `saved` values are in its record, or leave a branch as its results;
     `recomputed` ones follow from others; `loaded` ones are loaded again;
-    `inverted` ones count iterations, which the reverse sweep does as well. So
-    is what these follow from; values of an enclosing block that has a plan
-    are in that.
+    `inverted` ones count iterations, which the reverse sweep does as well;
+    `behind` ones stand behind a checkpoint: a loop around them runs again, from
+    what its iteration began with, and their copies in the reverse sweep have
+    plans of their own. So is what these follow from; values of an enclosing
+    block that has a plan are in that.
 
     ```mlir
     tape.push record(0) %a : f64
-    tape.plan saved(%a : f64) recomputed(%b : f64) inverted(%k : i64)
+    tape.plan saved(%a : f64) recomputed(%b : f64) inverted(%k : i64) behind(%c : f64)
     ```
 
     The reverse sweep has been made by the plan; then it is of no use.
   }];
   let arguments = (ins Variadic<Tape_Value>:$saved, Variadic<Tape_Value>:$recomputed,
-                       Variadic<Tape_Value>:$loaded, Variadic<Tape_Value>:$inverted);
+                       Variadic<Tape_Value>:$loaded, Variadic<Tape_Value>:$inverted,
+                       Variadic<Tape_Value>:$behind);
   let assemblyFormat = [{
     (`saved` `(` $saved^ `:` type($saved) `)`)?
     (`recomputed` `(` $recomputed^ `:` type($recomputed) `)`)?
     (`loaded` `(` $loaded^ `:` type($loaded) `)`)?
-    (`inverted` `(` $inverted^ `:` type($inverted) `)`)? attr-dict
+    (`inverted` `(` $inverted^ `:` type($inverted) `)`)?
+    (`behind` `(` $behind^ `:` type($behind) `)`)? attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+def Tape_ScheduleOp : Tape_Op<"schedule", [AttrSizedOperandSegments,
+                                            MemoryEffects<[MemWrite<Tape_Memory>]>]> {
+  let summary = "which iterations of the next loop are saved, and which run again";
+  let description = [{
+    The part of the plan that is about a loop; stands right in front of it.
+
+    ```mlir
+    tape.schedule keep
+    tape.schedule segments(%count of %length) rest(%rest) in(%iterations)
+    tape.schedule online
+    ```
+
+    `keep`: each iteration has a record. `segments`: the loop is one over
+    `count` segments, of which each saves what it begins with; in it stands one
+    over the `length` iterations of a segment, or over fewer in the last ones,
+    which run again. The last `rest` of all `iterations` are in a loop behind
+    it. `online`: segments of a length that is decided as the loop runs.
+  }];
+  let arguments = (ins Optional<I64>:$count, Optional<I64>:$length, Optional<I64>:$rest,
+                       Optional<I64>:$iterations, UnitAttr:$online, UnitAttr:$keep);
+  let assemblyFormat = [{
+    (`keep` $keep^)? (`online` $online^)?
+    (`segments` `(` $count^ `of` $length `)`)? (`rest` `(` $rest^ `)`)?
+    (`in` `(` $iterations^ `)`)? attr-dict
   }];
   let hasVerifier = 1;
 }

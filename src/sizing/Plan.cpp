@@ -1,6 +1,7 @@
 #include "sizing/Plan.h"
 
 #include "ir/LoopPairs.h"
+#include "ir/Plan.h"
 #include "sizing/MinimalCut.h"
 #include "sizing/Narrow.h"
 

@@ -1,7 +1,7 @@
 #include "sizing/Plan.h"
 
 #include "ir/Kernel.h"
-#include "ir/Tape.h"
+#include "ir/Plan.h"
 #include "sizing/ParsedTest.h"
 
 #include "mlir/IR/Builders.h"
@@ -223,7 +223,7 @@ TEST_F(Plans, ACheckerRefusesWhatIsNotSaved) {
   Location loc = sine.getLoc();
   tape::PushOp::create(b, loc, all({"load"}), IntegerAttr());
   auto plan = tape::PlanOp::create(b, loc, all({"load"}), all({"sum", "sine"}),
-                                   ValueRange(), ValueRange());
+                                   ValueRange(), ValueRange(), ValueRange());
   EXPECT_TRUE(succeeded(plan.verify()));
   ScopedDiagnosticHandler quiet(&context,
                                 [](Diagnostic &) { return success(); });

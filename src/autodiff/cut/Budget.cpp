@@ -243,13 +243,16 @@ private:
 
   static SmallVector<Segments> integersOf(ArrayRef<Level> levels) {
     return llvm::map_to_vector(levels, [](Level level) {
-      return Segments{level.count.asInteger(), level.length.asInteger(), {}};
+      Segments segments;
+      segments.count = level.count.asInteger();
+      segments.length = level.length.asInteger();
+      return segments;
     });
   }
 
   static void divideFurther(scf::ForOp segment, ArrayRef<Segments> levels) {
     for (Segments level : levels) {
-      level.covered = segment.getUpperBound();
+      level.iterations = level.covered = segment.getUpperBound();
       segment = divideInto(level, segment);
     }
   }
@@ -268,9 +271,10 @@ private:
     Value rest = schedule.rest.asInteger();
     Value covered = arith::SubIOp::create(b, iterations, rest);
     SmallVector<Segments> levels = integersOf(schedule.levels);
-    levels.front().covered = covered;
+    Segments &whole = levels.front();
+    whole.iterations = iterations, whole.covered = covered, whole.rest = rest;
     Attribute name = loop->getAttr(loopAttr);
-    Parts parts = cutInto(levels.front(), rest, loop, tripCounts);
+    Parts parts = cutInto(whole, loop, tripCounts);
     divideFurther(parts.segment, ArrayRef(levels).drop_front());
     nameParts(parts.segments, name);
     parts.segments->setAttr(loopAttr, name);

@@ -1,6 +1,7 @@
 #include "autodiff/cut/Counting.h"
 
 #include "autodiff/rules/Rules.h"
+#include "ir/Tape.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
@@ -53,7 +54,8 @@ Value copyOf(Value local, Builder &b) {
 }
 
 bool isEffect(Operation *op) {
-  return isa<ir::PrintOp, ir::AssertOp>(op) || ir::writesElement(op);
+  return isa<ir::PrintOp, ir::AssertOp, tape::ScheduleOp>(op) ||
+         ir::writesElement(op);
 }
 
 /// The result that counts, of a copy of `loop` which changes nothing.

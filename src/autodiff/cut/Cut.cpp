@@ -82,7 +82,8 @@ Segments segmentsOf(ImplicitLocOpBuilder &b, Value iterations,
   Value others = arith::SubIOp::create(b, all, one);
   Value count = arith::MaxSIOp::create(b, others, indexConstant(b, 0));
   Value covered = arith::MulIOp::create(b, count, length);
-  return {count, length, covered, /*isUneven=*/false};
+  Value rest = arith::SubIOp::create(b, iterations, covered);
+  return {count, length, iterations, covered, rest, /*isUneven=*/false};
 }
 
 LogicalResult cut(Operation *op, int64_t checkpoints, TripCounts &tripCounts) {
@@ -100,8 +101,7 @@ LogicalResult cut(Operation *op, int64_t checkpoints, TripCounts &tripCounts) {
   Value iterations =
       arith::MaxSIOp::create(b, loop.getUpperBound(), indexConstant(b, 0));
   Segments segments = segmentsOf(b, iterations, checkpoints);
-  Value rest = arith::SubIOp::create(b, iterations, segments.covered);
-  Parts parts = cutInto(segments, rest, loop, tripCounts);
+  Parts parts = cutInto(segments, loop, tripCounts);
   parts.segments->setAttr(ir::checkpointsAttr,
                           b.getI64IntegerAttr(checkpoints));
   return success();

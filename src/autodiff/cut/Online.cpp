@@ -2,6 +2,7 @@
 
 #include "autodiff/cut/Counting.h"
 #include "autodiff/rules/Rules.h"
+#include "ir/Plan.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -97,6 +98,8 @@ OnlineParts cutOnline(scf::WhileOp loop, TripCounts &tripCounts,
   Value zero = indexConstant(b, 0);
   Value yes = arith::ConstantOp::create(b, b.getBoolAttr(true));
   llvm::append_range(inits, ArrayRef<Value>{zero, yes, zero});
+  tape::ScheduleOp::create(b, Value(), Value(), Value(), Value(),
+                           /*online=*/true, /*keep=*/false);
   parts.segments = scf::WhileOp::create(
       b, TypeRange(ValueRange(inits)), inits,
       [&](OpBuilder &before, Location loc, ValueRange arguments) {
@@ -128,6 +131,17 @@ OnlineParts cutOnline(scf::WhileOp loop, TripCounts &tripCounts,
   return parts;
 }
 
+/// What runs ahead is not run again for its results.
+static void forgetBehind(Operation *segment) {
+  tape::PlanOp plan = tape::planOf(segment->getBlock());
+  if (!plan)
+    return;
+  MutableOperandRange behind = plan.getBehindMutable();
+  for (unsigned k = behind.size(); k-- > 0;)
+    if (behind[k].get().getDefiningOp() == segment)
+      behind.erase(k);
+}
+
 void keepAhead(Operation *root) {
   SmallVector<Operation *> loops;
   root->walk([&](scf::WhileOp loop) {
@@ -139,6 +153,9 @@ void keepAhead(Operation *root) {
     Operation *segment = ahead->getNextNode();
     while (!segment->hasAttr(ir::segmentAttr))
       segment = segment->getNextNode();
+    if (tape::ScheduleOp schedule = tape::scheduleOf(segment))
+      schedule.erase();
+    forgetBehind(segment);
     size_t carried = segment->getNumResults();
     segment->replaceAllUsesWith(
         ahead->getResults().drop_back(2).take_back(carried));

@@ -2,6 +2,7 @@
 
 #include "autodiff/rules/Rules.h"
 #include "ir/Kernel.h"
+#include "ir/Tape.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"
@@ -18,9 +19,9 @@ public:
   Cutter(scf::ForOp loop, TripCounts &tripCounts)
       : loop(loop), tripCounts(tripCounts), b(loop.getLoc(), loop) {}
 
-  Parts run(const Segments &segments, Value behind) {
+  Parts run(const Segments &segments) {
     scf::ForOp outer = createOuter(segments);
-    scf::ForOp rest = create(behind, outer.getResults());
+    scf::ForOp rest = create(segments.rest, outer.getResults());
     rest->setAttr(ir::restAttr, b.getUnitAttr());
     copyBody(rest, segments.covered);
     scf::ForOp segment = fill(outer, segments);
@@ -40,6 +41,10 @@ private:
   scf::ForOp createOuter(const Segments &segments) {
     scf::ForOp outer = create(segments.count, loop.getInitArgs());
     outer->setAttr(ir::rerunAttr, b.getUnitAttr());
+    ImplicitLocOpBuilder before(loop.getLoc(), outer);
+    tape::ScheduleOp::create(before, segments.count, segments.length,
+                             segments.rest, segments.iterations,
+                             /*online=*/false, /*keep=*/false);
     return outer;
   }
 
@@ -113,9 +118,9 @@ private:
 
 } // namespace
 
-Parts cutInto(const Segments &segments, Value rest, scf::ForOp loop,
+Parts cutInto(const Segments &segments, scf::ForOp loop,
               TripCounts &tripCounts) {
-  return Cutter(loop, tripCounts).run(segments, rest);
+  return Cutter(loop, tripCounts).run(segments);
 }
 
 scf::ForOp divideInto(const Segments &segments, scf::ForOp segment) {

@@ -10,10 +10,11 @@ namespace costate::autodiff {
 
 using TripCounts = llvm::DenseMap<mlir::Operation *, mlir::Value>;
 
-/// How the first `covered` iterations of a loop are divided: into segments of
-/// `length`, of which the last ones may be shorter, or empty, if `isUneven`.
+/// How the first `covered` ones of all `iterations` of a loop are divided: into
+/// segments of `length`, of which the last ones may be shorter, or empty, if
+/// `isUneven`. The others are the `rest`; null: there are none.
 struct Segments {
-  mlir::Value count, length, covered;
+  mlir::Value count, length, iterations, covered, rest;
   bool isUneven = true;
 };
 
@@ -24,11 +25,11 @@ struct Parts {
 };
 
 /// Cuts a loop with the bounds 0 and a trip count, and the step 1, and keeps
-/// `tripCounts` (see countIterations) right. `rest` iterations are not covered.
-Parts cutInto(const Segments &segments, mlir::Value rest, mlir::scf::ForOp loop,
+/// `tripCounts` (see countIterations) right. The plan tells the schedule.
+Parts cutInto(const Segments &segments, mlir::scf::ForOp loop,
               TripCounts &tripCounts);
 
-/// Divides such a loop, a segment, once more. All iterations are covered.
+/// Divides such a loop, a segment, once more, without a rest.
 /// Returns the loop over the iterations of a smaller segment.
 mlir::scf::ForOp divideInto(const Segments &segments, mlir::scf::ForOp segment);
 

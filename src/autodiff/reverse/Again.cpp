@@ -4,7 +4,7 @@
 #include "autodiff/cut/Online.h"
 #include "autodiff/reverse/Reverser.h"
 #include "autodiff/rules/Rules.h"
-#include "ir/Tape.h"
+#include "ir/Plan.h"
 
 using namespace mlir;
 
@@ -16,11 +16,12 @@ LogicalResult Reverser::reverseIteration(const Iteration &iteration,
                                          SmallVectorImpl<Value> &carried,
                                          Sweep &sweep) {
   IRMapping copies;
-  Scope &scope =
-      iteration.again ? sweep.scope.ofCopy(*sweep.b.getBlock()) : sweep.scope;
   SmallVector<Operation *> ops = iteration.again
                                      ? runAgain(iteration.block, copies, sweep)
                                      : operationsOf(iteration.block);
+  Scope &scope = iteration.again
+                     ? sweep.scope.ofCopy(*sweep.b.getBlock(), copies)
+                     : sweep.scope;
   Sweep inner{sweep.b, scope, sweep.adjoints, iteration.again};
   for (auto [value, g] : llvm::zip_equal(iteration.yielded, carried))
     add(inner, copies.lookupOrDefault(value), g);
@@ -79,7 +80,8 @@ static scf::ForOp segmentIn(scf::ForOp loop) {
 void Reverser::skipLastSegments() {
   for (scf::ForOp loop : divided) {
     scf::ForOp segment = segmentIn(loop);
-    Builder b(loop.getLoc(), segment);
+    tape::ScheduleOp schedule = tape::scheduleOf(segment);
+    Builder b(loop.getLoc(), schedule ? schedule : segment.getOperation());
     Value count = loop.getUpperBound(), one = indexConstant(b, 1);
     Value last = arith::SubIOp::create(b, count, one);
     Value goesOn = arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
@@ -132,7 +134,7 @@ void Reverser::saveLocal(Value local, Builder &forward, Sweep &sweep) {
         Value place = arith::SubIOp::create(b, last, index);
         ir::LocalStoreOp::create(b, pop.getResult(0), copy, place);
       });
-  loops.push_back({pushing, popping});
+  loops.push_back({pushing, popping, /*isPair=*/true});
 }
 
 /// `local`, or where the reverse sweep does not see that, an array that stands

@@ -3,6 +3,7 @@
 #include "autodiff/reverse/Reverser.h"
 #include "autodiff/rules/Rules.h"
 #include "ir/LoopPairs.h"
+#include "ir/Plan.h"
 
 using namespace mlir;
 
@@ -24,11 +25,19 @@ static void copyParts(Operation *from, Operation *to) {
       to->setAttr(part, attribute);
 }
 
-/// Says which loop undoes which, if records go between them.
+/// Says which loop undoes which, if records go between them, and what the plan
+/// is for those that save each iteration.
 void Reverser::pairLoops() {
   int64_t pairs = 0;
-  for (auto [forward, reversed] : loops) {
+  for (auto [forward, reversed, isPair] : loops) {
     if (!ir::contains<tape::PopOp>(reversed))
+      continue;
+    Builder b(forward->getLoc(), forward);
+    bool saves = ir::contains<tape::PushOp>(forward); // not only a range in it
+    if (saves && !tape::scheduleOf(forward))
+      tape::ScheduleOp::create(b, Value(), Value(), Value(), Value(),
+                               /*online=*/false, /*keep=*/true);
+    if (!isPair)
       continue;
     auto i64 = IntegerType::get(forward->getContext(), 64);
     auto number = IntegerAttr::get(i64, pairs++);
@@ -56,8 +65,7 @@ void Reverser::closeLoop(ReverseLoop &loop, Value count, Carried carried,
     carried.inits.push_back(startOf(captured, carried, sweep));
   scf::ForOp closed = loop.close(sweep.b, count, carried.inits, carried.next);
   copyParts(carried.forward, closed);
-  if (carried.isPair)
-    loops.push_back({carried.forward, closed});
+  loops.push_back({carried.forward, closed, carried.isPair});
   bool goesOn = carried.forward->hasAttr(ir::restAttr);
   for (auto [k, value] : llvm::enumerate(carried.receivers)) {
     if (goesOn && k >= given)

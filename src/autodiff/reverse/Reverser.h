@@ -181,7 +181,12 @@ private:
   Adjoints sums; ///< over a loop of which only the end has been reversed
   Records records;
   /// Loops and those that undo them.
-  llvm::SmallVector<std::pair<mlir::Operation *, mlir::scf::ForOp>> loops;
+  struct Undone {
+    mlir::Operation *forward;
+    mlir::scf::ForOp reversed;
+    bool isPair;
+  };
+  llvm::SmallVector<Undone> loops;
 };
 
 /// The operations of `block` without its terminator.

@@ -1,12 +1,12 @@
 #include "autodiff/reverse/Scope.h"
 
 #include "ir/Kernel.h"
+#include "ir/Plan.h"
 #include "ir/Source.h"
-#include "ir/Tape.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
@@ -30,6 +30,35 @@ void Scopes::finish() {
   assert(verifyPlan(problem, plan));
   for (auto &give : endings)
     give();
+  tellBehind();
+}
+
+void Scopes::addCopies(const IRMapping &copies) {
+  for (auto [value, copy] : copies.getValueMap())
+    originals[copy] = value;
+}
+
+/// What the reverse sweep takes from an iteration that runs again stands behind
+/// a checkpoint in the forward sweep, and in iterations around it that run
+/// again.
+void Scopes::tellBehind() const {
+  llvm::MapVector<Block *, llvm::SetVector<Value>> behind;
+  for (auto &scope : all)
+    for (Value value : llvm::concat<const Value>(
+             scope->used.getArrayRef(), ArrayRef<Value>(scope->saved),
+             ArrayRef<Value>(scope->recomputed)))
+      while ((value = originals.lookup(value)))
+        if (!matchPattern(value, m_Constant()))
+          behind[value.getParentBlock()].insert(value);
+  for (auto &[block, values] : behind) {
+    tape::PlanOp plan = tape::planOf(block);
+    if (!plan) {
+      OpBuilder atEnd(block->getTerminator());
+      plan = tape::PlanOp::create(atEnd, block->getParentOp()->getLoc(), {}, {},
+                                  {}, {}, {});
+    }
+    plan.getBehindMutable().assign(values.getArrayRef());
+  }
 }
 
 /// 0 if nobody has to be given `value`.
@@ -60,15 +89,22 @@ Scope::Scope(Scopes &scopes, Block &forward, Scope &parent, OpBuilder &builder)
 }
 
 Value Scope::use(Value value) {
-  if (sees(value))
-    return value;
   auto *owner = const_cast<Scope *>(ownerOf(value));
+  if (sees(value)) {
+    if (owner && scopes.originals.contains(value))
+      owner->used.insert(value);
+    return value;
+  }
   if (Value known = owner->provided.lookup(value))
     return known;
   return owner->placeholderFor(value);
 }
 
 void Scope::rename(Value from, Value to) {
+  if (Value original = scopes.originals.lookup(from))
+    scopes.originals[to] = original;
+  if (used.remove(from))
+    used.insert(to);
   auto place = placeholders.find(from);
   if (place == placeholders.end())
     return;
@@ -178,8 +214,6 @@ void Scope::finishWith(ValueRange known) {
 
 /// Says in the forward block what has been decided.
 void Scope::tellPlan() const {
-  if (saved.empty() && recomputed.empty())
-    return;
   SmallVector<Value> computed, loaded, inverted;
   for (Value value : recomputed)
     (isa<ir::LoadOp>(value.getDefiningOp()) ? loaded : computed)
@@ -187,9 +221,11 @@ void Scope::tellPlan() const {
   for (BlockArgument argument : forward.getArguments())
     if (provided.contains(argument))
       inverted.push_back(argument);
+  if (saved.empty() && recomputed.empty() && inverted.empty())
+    return;
   OpBuilder atEnd(forward.getTerminator());
   tape::PlanOp::create(atEnd, forward.getParentOp()->getLoc(), saved, computed,
-                       loaded, inverted);
+                       loaded, inverted, /*behind=*/ValueRange());
 }
 
 Value Scope::materialize(OpBuilder &builder, Value value) {

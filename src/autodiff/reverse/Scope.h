@@ -4,8 +4,9 @@
 #include "sizing/Plan.h"
 
 #include "mlir/IR/Builders.h"
-#include "mlir/IR/Value.h"
+#include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 
 #include <functional>
 #include <memory>
@@ -32,6 +33,8 @@ public:
   }
   /// Runs `give` in the end, after that of all blocks in it.
   void atEnd(std::function<void()> give) { endings.push_back(std::move(give)); }
+  /// Says that iterations run again in the reverse sweep, as copies.
+  void addCopies(const mlir::IRMapping &copies);
   /// Makes the plan, and gives everybody what it says.
   void finish();
 
@@ -42,10 +45,12 @@ private:
   Scope &enter(Scope &scope);
   double timesOf(mlir::Value value) const;
   bool hasTwin(mlir::Operation *op) const;
+  void tellBehind() const;
 
   std::vector<std::unique_ptr<Scope>> all;
   std::vector<std::function<void()>> endings;
   llvm::DenseMap<mlir::Block *, Scope *> byBlock;
+  llvm::DenseMap<mlir::Value, mlir::Value> originals; ///< of what runs again
   sizing::SavePlan plan;
 };
 
@@ -69,7 +74,10 @@ public:
   }
   /// A block of the reverse sweep into which what this reverses has been
   /// copied, to be run again: values of the copy are in scope.
-  Scope &ofCopy(mlir::Block &copy) { return scopes.open(copy, *this); }
+  Scope &ofCopy(mlir::Block &copy, const mlir::IRMapping &copies) {
+    scopes.addCopies(copies);
+    return scopes.open(copy, *this);
+  }
 
   /// The forward value `value`, visible in the reverse of this block.
   mlir::Value use(mlir::Value value);
@@ -132,6 +140,7 @@ private:
   bool direct = true;
   mlir::Operation *head = nullptr; ///< pop and recomputations stand before it
   llvm::SmallVector<mlir::Value> saved, recomputed; ///< in program order
+  llvm::SetVector<mlir::Value> used; ///< of values that are in scope
   llvm::DenseMap<mlir::Value, mlir::Value> provided;
   llvm::MapVector<mlir::Value, mlir::Operation *> placeholders;
 };
