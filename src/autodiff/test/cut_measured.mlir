@@ -139,7 +139,9 @@ costate.kernel @again(%x: !costate.array<f64, 1>) {
     scf.condition(%more) %k : i64
   } do {
   ^bb0(%k: i64):
-    %i = costate.rem unsigned %k, %three : i64
+    %same = arith.muli %k, %one : i64
+    %more = arith.addi %same, %zero : i64
+    %i = costate.rem unsigned %more, %three : i64
     costate.store %none, %x[%i] : !costate.array<f64, 1>
     %next = arith.addi %k, %one : i64
     scf.yield %next : i64
