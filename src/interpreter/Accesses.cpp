@@ -292,7 +292,13 @@ Handler selectExtent(Operation *op, Instruction &instruction, Code &) {
 
 bool push(Machine &m, const Instruction &op) { return m.push(op); }
 bool pop(Machine &m, const Instruction &op) { return m.pop(op); }
-bool pivot(Machine &, const Instruction &) { return true; }
+bool pivot(Machine &m, const Instruction &) {
+  return m.tape().isReversed = true;
+}
+bool claim(Machine &m, const Instruction &op) {
+  m.claim(m.operand(op, 0));
+  return true;
+}
 
 bool budget(Machine &m, const Instruction &op) {
   size_t bytes = m.options.budget.value_or(m.options.tapeBytes);
@@ -301,7 +307,8 @@ bool budget(Machine &m, const Instruction &op) {
 }
 
 /// Where the record is listed; it is as large as in compiled code.
-uint32_t recordOf(std::optional<int64_t> number, TypeRange types, Code &code) {
+uint32_t recordOf(Operation *op, std::optional<int64_t> number, TypeRange types,
+                  Code &code) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   llvm::interleaveComma(types, stream);
@@ -312,19 +319,23 @@ uint32_t recordOf(std::optional<int64_t> number, TypeRange types, Code &code) {
   size_t bits = 0, bytes = 0;
   for (Type type : types)
     type.isInteger(1) ? ++bits : bytes += widthOf(type) / 8;
-  code.records.push_back({text, number.value_or(-1), bytes + (bits + 7) / 8});
+  size_t bitBytes = (bits + 7) / 8;
+  bool inLanes = bool(op->getParentOfType<ir::RangeOp>());
+  size_t words = inLanes ? 8 * (types.size() - bits + bitBytes)
+                         : llvm::alignTo(bytes + bitBytes, 8);
+  code.records.push_back({text, number.value_or(-1), bytes + bitBytes, words});
   return code.records.size() - 1;
 }
 
 Handler selectPush(Operation *op, Instruction &instruction, Code &code) {
-  instruction.detail =
-      recordOf(cast<tape::PushOp>(op).getRecord(), op->getOperandTypes(), code);
+  instruction.detail = recordOf(op, cast<tape::PushOp>(op).getRecord(),
+                                op->getOperandTypes(), code);
   return push;
 }
 
 Handler selectPop(Operation *op, Instruction &instruction, Code &code) {
-  instruction.detail =
-      recordOf(cast<tape::PopOp>(op).getRecord(), op->getResultTypes(), code);
+  instruction.detail = recordOf(op, cast<tape::PopOp>(op).getRecord(),
+                                op->getResultTypes(), code);
   return pop;
 }
 
@@ -346,7 +357,7 @@ llvm::ArrayRef<KnownOperation> accessOperations() {
       {"tape.pop", selectPop},
       {"tape.pivot", always<pivot>},
       {"tape.budget", always<budget>},
-      {"tape.claim", always<pivot>},
+      {"tape.claim", always<claim>},
   };
   return known;
 }

@@ -63,6 +63,7 @@ struct Record {
   std::string types;
   int64_t number; ///< -1: unknown
   size_t bytes;
+  size_t words; ///< bytes of the tape of a lane, each value has 8 there
 
   bool matches(const Record &other) const {
     bool same = number == other.number || number < 0 || other.number < 0;

@@ -216,6 +216,8 @@ bool iterate(Machine &m, const Instruction &op, uint64_t count) {
   Sums sums(m, op, count, shuffled);
   for (uint64_t n = 0; n < count; ++n) {
     m.workItem = shuffled ? order[n] : n;
+    m.workItemTape.measured = 0;
+    m.workItemTape.isReversed = false;
     setIndices(m, op, m.workItem);
     if (!m.run(op.block) || !m.checkEmpty(op, m.workItemTape))
       return false;

@@ -37,6 +37,9 @@ struct InterpreterOptions {
   size_t tapeBytes = SIZE_MAX;
   /// What `tape.budget` says, if not `tapeBytes`.
   std::optional<size_t> budget = std::nullopt;
+  /// As where a tape is measured before: a reverse sweep that takes more than
+  /// the forward sweep has told is a defect.
+  bool measured = false;
   /// Operations that may run; one more is KernelFailed.
   uint64_t steps = UINT64_MAX;
   /// Refuse, as Error(Race), an element that one work item of a range stores

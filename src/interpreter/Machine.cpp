@@ -102,6 +102,14 @@ bool Machine::push(const Instruction &op) {
     tape.values.push_back(operand(op, k));
   tape.records.push_back(op.detail);
   tape.bytes += bytes;
+  tape.words += code.records[op.detail].words;
+  if (!tape.isReversed)
+    claim(0);
+  else if (options.measured && tape.words > tape.measured)
+    return fail(op, ErrorCode::Internal,
+                "the reverse sweep takes " + std::to_string(tape.words) +
+                    " bytes, and the forward sweep has told of " +
+                    std::to_string(tape.measured));
   ++report.pushes;
   report.peakTapeBytes = std::max(report.peakTapeBytes, used + bytes);
   return true;
@@ -122,7 +130,13 @@ bool Machine::pop(const Instruction &op) {
   tape.values.erase(first, tape.values.end());
   tape.records.pop_back();
   tape.bytes -= record.bytes;
+  tape.words -= record.words;
   return true;
+}
+
+void Machine::claim(size_t bytes) {
+  Tape &tape = this->tape();
+  tape.measured = std::max(tape.measured, tape.words + bytes);
 }
 
 bool Machine::checkEmpty(const Instruction &op, const Tape &tape) {

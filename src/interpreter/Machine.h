@@ -44,6 +44,10 @@ struct Tape {
   std::vector<uint64_t> values;
   std::vector<uint32_t> records; ///< index in Code::records
   size_t bytes = 0;
+  // Where it is measured:
+  size_t words = 0;
+  size_t measured = 0; ///< the most of the forward sweep
+  bool isReversed = false;
 };
 
 /// Slots hold bits, zero extended: a bool is 0 or 1, an f32 its 32 bits.
@@ -96,6 +100,7 @@ public:
 
   bool push(const Instruction &op);
   bool pop(const Instruction &op);
+  void claim(size_t bytes);
   /// False if a record is left.
   bool checkEmpty(const Instruction &op, const Tape &tape);
   Tape &tape() { return inRange ? workItemTape : serialTape; }

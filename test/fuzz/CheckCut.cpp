@@ -23,13 +23,15 @@ static void markLoops(ir::KernelOp kernel, Random &random) {
 /// short it may give up. `budget`: what it takes for its budget.
 void Checker::expectSame(Property property, const Derived &other,
                          const Arrays &weights, size_t tapeBytes,
-                         std::optional<size_t> budget) {
+                         std::optional<size_t> budget, bool measured) {
   auto whole = std::exchange(versions, recordedFor(other, before));
   Memory memory = extended(after, other.kernel, weights, versions);
   versions = std::move(whole);
   // A store of a common value has become several.
-  auto report = other.launchable.run(
-      memory, {.tapeBytes = tapeBytes, .budget = budget, .races = false});
+  auto report = other.launchable.run(memory, {.tapeBytes = tapeBytes,
+                                              .budget = budget,
+                                              .measured = measured,
+                                              .races = false});
   bool gaveUp = !report && report.error().code == ErrorCode::OutOfMemory;
   if (gaveUp && tapeBytes != SIZE_MAX)
     return;
@@ -64,12 +66,13 @@ void Checker::cutLoops(ArrayRef<bool> active, const Arrays &weights) {
     if (!cut)
       throw Mismatch{Property::Cut, "refused only with a budget: " + reason};
     for (size_t budget : {need, need / 2 + 1, need / 4 + 1})
-      expectSame(Property::Cut, *cut, weights, budget);
+      expectSame(Property::Cut, *cut, weights, budget, std::nullopt, measured);
     // However little that is: all levels of checkpoints.
     for (int shift : {1, 3, 5})
       expectSame(
           Property::Cut, *cut, weights, SIZE_MAX,
-          random.below(int(std::min<size_t>(need, 1u << 30) >> shift) + 1));
+          random.below(int(std::min<size_t>(need, 1u << 30) >> shift) + 1),
+          measured);
   }
 }
 

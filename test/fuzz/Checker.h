@@ -109,7 +109,8 @@ private:
   // CheckCut.cpp
   void expectSame(Property property, const Derived &other,
                   const Arrays &weights, size_t tapeBytes,
-                  std::optional<size_t> budget = std::nullopt);
+                  std::optional<size_t> budget = std::nullopt,
+                  bool measured = false);
   void plans(llvm::ArrayRef<bool> active, const Arrays &weights);
   void cutLoops(llvm::ArrayRef<bool> active, const Arrays &weights);
   Active closed(Active active);

@@ -187,30 +187,41 @@ private:
         arith::MaxSIOp::create(b, loop.getUpperBound(), indexConstant(b, 0));
     LoopSizes sizes = sizesOf(loop, iterations, b);
     if (measured)
-      return cutMeasured(loop, iterations, sizes, budget.at(b), b);
+      return cutMeasured(loop, iterations, sizes, budget.at(b), levels);
     Schedule schedule = scheduleOf(sizes, budget.at(b), levels);
     plan(*loop.getBody(), schedule.share, levelsInLoops);
     divide(loop, iterations, schedule, b);
   }
 
-  /// Behind the states of all segments, one that runs again saves as much as it
-  /// has iterations. Parts of whole iterations take up to three more.
+  /// Behind the states of all segments, one that runs again saves the states of
+  /// its own segments, and as much as the smallest one has iterations. Parts of
+  /// whole iterations take up to three more.
   void cutMeasured(scf::ForOp loop, Value iterations, const LoopSizes &sizes,
-                   Number budget, Builder &b) {
+                   Number budget, unsigned levels) {
+    Builder b(loop.getLoc(), loop);
     Number record = *sizes.record;
-    budget = (budget - record * 3).atLeast(leastFor(sizes));
-    Schedule schedule = scheduleOf(sizes, budget, /*levels=*/1);
-    Number claimed = schedule.levels.front().length * record;
+    budget =
+        (budget - (record + sizes.state) * 3).atLeast(leastFor(sizes, levels));
+    Schedule schedule = scheduleOf(sizes, budget, levels);
+    Number claimed = schedule.levels.back().length * record;
+    for (const Level &level : ArrayRef(schedule.levels).drop_front())
+      claimed = claimed + level.count * sizes.state;
     Value bytes = claimed.asInteger();
     scf::ForOp rest = divide(loop, iterations, schedule, b);
     Builder before(rest.getLoc(), rest);
     tape::ClaimOp::create(before, bytes);
   }
 
-  /// With less, a plan would keep more than one that has as much.
-  static Number leastFor(const LoopSizes &sizes) {
-    Number all = sizes.iterations * *sizes.record * sizes.state;
-    return all.root() * 2 + *sizes.record + sizes.state;
+  /// With less, a plan would keep more than one that has as much: with three
+  /// levels, four times the fourth root.
+  static Number leastFor(const LoopSizes &sizes, unsigned levels) {
+    Number record = *sizes.record, state = sizes.state;
+    Number all = sizes.iterations * record * state;
+    Number least = all.root() * 2 + record + state;
+    if (levels < 3)
+      return least;
+    Number reached = (all * state * state).root().root() * 4;
+    return least.atMost(reached + record + state * 5);
   }
 
   /// One of the levels are the segments of the forward sweep.

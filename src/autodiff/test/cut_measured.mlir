@@ -1,17 +1,18 @@
 // RUN: costate-opt %s --differentiate-reverse='by-budget measured' --canonicalize --cse | FileCheck %s
 
 // Where the tape is measured before it runs, the forward sweep tells what a
-// segment saves when it runs again: its iterations, by what one saves in words
-// of lanes, also if it takes only one side of its branch.
+// segment saves when it runs again: the iterations of the smallest ones, by what one
+// saves in words of lanes, also if it takes only one side of its branch, and the
+// states of the levels between.
 // CHECK-LABEL: costate.kernel @branch.grad
 // CHECK:         %[[RECORD:.*]] = arith.constant 2.400000e+01 : f64
 // CHECK:         costate.range
 // CHECK:           tape.budget
 // CHECK:           arith.select
-// CHECK:           %[[ALL:.*]] = arith.mulf %{{.*}}, %[[RECORD]] : f64
-// CHECK-NEXT:      %[[CLAIM:.*]] = costate.to_int %[[ALL]]
+// CHECK:           arith.mulf %{{.*}}, %[[RECORD]] : f64
+// CHECK:           %[[CLAIM:.*]] = costate.to_int
 // CHECK:           scf.for
-// CHECK:           } {costate.rerun
+// CHECK:           } {costate.rerun, tape.pair
 // CHECK-NEXT:      tape.claim %[[CLAIM]]
 // CHECK-NEXT:      scf.for
 // CHECK:           } {costate.rest
