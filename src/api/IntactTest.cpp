@@ -82,7 +82,8 @@ TEST_F(Intact, IntermediatesThatSomebodyHasWrittenAgain) {
   b.from_host({0, 1});
   expectError(ErrorCode::CannotReplay,
               {"`compose`", "was written since", "IntactTest.cpp",
-               "memory holds another value here"},
+               "memory holds another value here",
+               "element 0 of argument 2 is 0, not 0.8414709848078965"},
               [&] { compose.grad(a, b, c); });
 }
 
@@ -111,6 +112,60 @@ TEST_F(Intact, Trees) {
   tree.grad(q, parent, x);
   EXPECT_THAT(q.grad().to_host(), ElementsAre(0, 36, 9, 9));
   EXPECT_THAT(x.grad().to_host(), ElementsAre(36, 36, 0, 0, 0, 0, 0, 0));
+}
+
+TEST_F(Intact, WhatIsLeftOfSumsMayBeAsFarAwayAsTheyAreRounded) {
+  Kernel fast = kernel(
+      "cancel",
+      [](ArrayRef<double, 1> x, ArrayRef<double, 1> y, ArrayRef<double, 1> z) {
+        parallel(x.size(), [&](Index i) { y(i) = x(i) * x(i) - 1.0; });
+        parallel(x.size(), [&](Index i) { z(i) = y(i) * y(i); });
+      },
+      {.fast_math = true});
+  Array<double> a = floats({1 + 0x1p-30}), b = floats({0}), c = floats({0});
+  fast(a, b, c);
+  double held = b.to_host()[0];
+  b.from_host({held + 0x1p-52});
+  c.grad().fill(1);
+  fast.grad(a, b, c);
+  EXPECT_NEAR(a.grad().to_host()[0], 0x1p-27, 0x1p-47);
+  for (double far : {held + 0x1p-48, held - 0x1p-48, HUGE_VAL}) {
+    b.from_host({far});
+    expectError(ErrorCode::CannotReplay, {"memory holds another value here"},
+                [&] { fast.grad(a, b, c); });
+  }
+}
+
+TEST_F(Intact, FunctionsOfWhatIsLeftOfSumsBeginAnew) {
+  Kernel fast = kernel(
+      "invert",
+      [](ArrayRef<double, 1> x, ArrayRef<double, 1> y, ArrayRef<double, 1> z) {
+        parallel(x.size(), [&](Index i) { y(i) = 1.0 / (x(i) - 1.0); });
+        parallel(x.size(), [&](Index i) { z(i) = y(i) * y(i); });
+      },
+      {.fast_math = true});
+  Array<double> a = floats({1 + 0x1p-40}), b = floats({0}), c = floats({0});
+  fast(a, b, c);
+  b.from_host({0x1p40 + 0x1p20});
+  c.grad().fill(1);
+  expectError(ErrorCode::CannotReplay, {"memory holds another value here"},
+              [&] { fast.grad(a, b, c); });
+}
+
+TEST_F(Intact, WhatOverwritesMayNotBeAsSmallAsRounding) {
+  Kernel fast = kernel(
+      "clamp",
+      [](ArrayRef<double, 1> x, ArrayRef<double, 1> y, ArrayRef<double, 1> z) {
+        parallel(1, [&](Index i) { y(i) = x(0) - x(1); });
+        parallel(1, [&](Index i) { z(i) = max(y(i), 0.0); });
+        parallel(1, [&](Index i) { y(i) = z(i); });
+      },
+      {.fast_math = true});
+  Array<double> a = floats({1, 1 + 0x1p-52}), b = floats({0}), c = floats({0});
+  fast(a, b, c);
+  c.grad().fill(1);
+  expectError(ErrorCode::CannotReplay, {"overwritten before the kernel"},
+              [&] { fast.grad(a, b, c); });
 }
 
 TEST_F(Intact, TreesWhoseRootIsAnotherAreRefused) {

@@ -37,6 +37,10 @@ inline bool isForm(std::string_view form) {
   return form.empty();
 }
 
+/// The kind of a place for an element: its two values are the number of an
+/// argument, and that of an element of it, row-major.
+inline constexpr char elementKind = 'e';
+
 /// `text` with `value(kind, form)` in the place of each `{kind:form}`, where
 /// kind is one letter or 0, and the form with its colon may be missing. `{{`
 /// and

@@ -79,6 +79,8 @@ std::string message(Machine &m, const Instruction &op, uint32_t first) {
   auto value = [&](char kind, std::string_view) -> std::string {
     uint64_t bits = m.operand(op, next);
     unsigned width = check.widths[next++];
+    if (kind == elementKind)
+      return ++next, "an element";
     if (kind == 'f' && width == 32)
       return std::to_string(std::bit_cast<float>(uint32_t(bits)));
     if (kind == 'f')

@@ -616,6 +616,8 @@ static bool fits(char kind, Type type) {
     return isa<FloatType>(type);
   if (kind == 'b')
     return type.isInteger(1);
+  if (kind == elementKind)
+    return type.isInteger(64);
   return (kind == 'i' || kind == 'u') && isa<IntegerType>(type) &&
          !type.isInteger(1);
 }
@@ -626,8 +628,9 @@ static LogicalResult verifyMessage(Operation *op, StringRef text,
   bool allFit = true;
   bool braces =
       filled(text, [&](char kind, std::string_view) {
-        allFit &= next < values.size() && fits(kind, values[next].getType());
-        ++next;
+        allFit &= kind != elementKind || op->hasAttr("refuses");
+        for (int k = kind == elementKind ? 2 : 1; k > 0; --k, ++next)
+          allFit &= next < values.size() && fits(kind, values[next].getType());
         return "";
       }).has_value();
   if (!braces || !allFit || next != values.size() || next > most)

@@ -626,10 +626,12 @@ def Costate_AssertOp : Costate_Op<"assert", [MemoryEffects<[MemWrite]>]> {
   let description = [{
     The error has a text like that of `print`, with at most four values. Not in
     gradients; but with `refuses`, which is in all builds, a gradient that would
-    depend on the order of work items ends with `CannotReplay`.
+    depend on the order of work items ends with `CannotReplay`. `{e}` in its text
+    names an element, by the numbers of an argument and, row-major, of the element.
 
     ```mlir
     costate.assert %positive, "{f} is not positive" %x : f64
+    costate.assert refuses %same, "{e} is {f}" %argument, %element, %x : i64, i64, f64
     ```
   }];
   let arguments = (ins I1:$condition, StrAttr:$text,

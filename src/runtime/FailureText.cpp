@@ -104,13 +104,28 @@ Failure assertFailure(const KernelCode &code, int64_t site, int64_t text,
                  messageText(code, text, words) + suffix(workItem));
 }
 
-Failure refusal(const KernelCode &code, int64_t site, int64_t text,
-                std::span<const int64_t> sites, WorkItemPlace workItem) {
+/// A text with places for numbers has these, another one the sites of other
+/// places.
+static std::string refusalText(const LaunchRequest &request, int64_t text,
+                               std::span<const int64_t> words,
+                               const WorkItemPlace &workItem) {
+  const KernelCode &code = *request.code;
+  if (code.texts[static_cast<size_t>(text)].find('{') != std::string::npos)
+    return messageText(code, text, words, [&](int64_t number, int64_t element) {
+      return elementText(request, static_cast<size_t>(number), element,
+                         Naming::OfPrimal);
+    });
   std::string places;
-  for (int64_t other : sites)
+  for (int64_t other : words)
     places += (places.empty() ? "" : " or") + siteText(code, other);
-  return failure(ErrorCode::CannotReplay, code, site,
-                 filled(code, text, {}, workItem, places) + suffix(workItem));
+  return filled(code, text, {}, workItem, places);
+}
+
+Failure refusal(const LaunchRequest &request, int64_t site, int64_t text,
+                std::span<const int64_t> words, WorkItemPlace workItem) {
+  return failure(ErrorCode::CannotReplay, *request.code, site,
+                 refusalText(request, text, words, workItem) +
+                     suffix(workItem));
 }
 
 Failure deviceFailure(const LaunchRequest &request, const DeviceErrorCell &cell,
@@ -139,8 +154,8 @@ Failure deviceFailure(const LaunchRequest &request, const DeviceErrorCell &cell,
     return assertFailure(*request.code, cell.site, w[0],
                          {w + 2, static_cast<size_t>(w[1])}, workItem);
   case DeviceErrorCell::Refused:
-    return refusal(*request.code, cell.site, w[0],
-                   {w + 2, static_cast<size_t>(w[1])}, workItem);
+    return refusal(request, cell.site, w[0], {w + 2, static_cast<size_t>(w[1])},
+                   workItem);
   default:
     return stepFailure(*request.code, cell.site);
   }

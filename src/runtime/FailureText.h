@@ -31,9 +31,9 @@ Failure elementFailure(const LaunchRequest &request, int64_t site, int64_t text,
 /// `text` indexes KernelCode::texts, and is filled with the words.
 Failure assertFailure(const KernelCode &code, int64_t site, int64_t text,
                       std::span<const int64_t> words, WorkItemPlace workItem);
-/// `@` of the text stands for `sites`.
-Failure refusal(const KernelCode &code, int64_t site, int64_t text,
-                std::span<const int64_t> sites, WorkItemPlace workItem);
+/// `text` is filled with the words, or `@` of it stands for these sites.
+Failure refusal(const LaunchRequest &request, int64_t site, int64_t text,
+                std::span<const int64_t> words, WorkItemPlace workItem);
 /// What threads of a GPU have reported; `extents` of the range that ran.
 Failure deviceFailure(const LaunchRequest &request, const DeviceErrorCell &cell,
                       std::span<const int64_t> extents);

@@ -38,10 +38,13 @@ static std::string written(std::string_view form, char kind, int64_t word) {
 }
 
 std::string messageText(const KernelCode &code, int64_t text,
-                        std::span<const int64_t> words) {
+                        std::span<const int64_t> words,
+                        const ElementName &name) {
   size_t next = 0;
   auto value = [&](char kind, std::string_view form) -> std::string {
     int64_t word = words[next++];
+    if (kind == elementKind)
+      return name(word, words[next++]);
     if (!form.empty() && kind != 'b')
       return written(form, kind, word);
     if (kind == 'f')

@@ -49,7 +49,8 @@ def test_other_values_are_an_error_that_says_so():
     compose(x, y, z)
     y[1] = np.nextafter(y[1], 2)
     z.grad.fill(1)
-    with pytest.raises(CannotReplay, match="(?s)was written since the kernel last ran.*another value here"):
+    with pytest.raises(CannotReplay, match="(?s)was written since the kernel last ran.*another value here"
+                       rf".*element 1 of `y` is {y[1]}, not {np.sin(1)}"):
         compose.grad(x, y, z)
     assert x.grad.to_numpy().tolist() == [0, 0] and z.grad.to_numpy().tolist() == [1, 1]
 
@@ -99,6 +100,48 @@ def test_a_tree_in_each_work_item():
         x.grad[2, b] = 1
     trees.grad(q, parent, x)
     assert q.grad.to_numpy().tolist() == [0, 15, 9, 0]
+
+
+@qd.kernel
+def levels(q: qd.types.ndarray(), parent: qd.types.ndarray(), x: qd.types.ndarray()):
+    qd.loop_config(serialize=True)
+    for level in range(1, 3):
+        for k in range(2):
+            i = 2 * level + k
+            x[i] = x[parent[i]] * q[i]
+
+
+def grown_by_levels():
+    q, parent, x = floats(0, 0, 2, 3, 5, 7), integers(0, 0, 0, 1, 3, 3), floats(1, 1, 0, 0, 0, 0)
+    levels(q, parent, x)
+    x.grad[4] = x.grad[5] = 1
+    return q, parent, x
+
+
+def test_a_tree_by_levels():
+    q, parent, x = grown_by_levels()
+    levels.grad(q, parent, x)
+    assert q.grad.to_numpy().tolist() == [0, 0, 0, 12, 3, 3]
+    assert x.grad.to_numpy().tolist() == [0, 36, 0, 0, 0, 0]
+    x[1] = 2
+    with pytest.raises(CannotReplay, match="(?s)overwritten before the kernel ends.*another value here.*element 3 of `x` is 3, not 6"):
+        levels.grad(q, parent, x)
+
+
+def test_iterations_that_read_what_they_overwrite_are_an_error():
+    @qd.kernel
+    def steps(x: qd.types.ndarray()):
+        qd.loop_config(serialize=True)
+        for t in range(2):
+            for i in range(x.shape[0]):
+                x[i] = qd.min(x[i], 1.0) * x[i]
+
+    x = floats(0, 1, 3)
+    for _ in range(2):                             # 1 is a fixed point
+        steps(x)
+        x.grad.fill(1)
+        with pytest.raises(CannotReplay, match="reads this element before it writes it: element 0 of `x`"):
+            steps.grad(x)
 
 
 def test_a_tree_whose_root_has_changed_is_an_error():
@@ -323,20 +366,134 @@ def test_fast_math_may_round_otherwise(dtype, error):
         rounded_otherwise(dtype, np.nan)
 
 
-def test_fast_math_is_relative_to_what_is_left_of_sums_that_cancel():
+def held_with(dtype, expression, values, error):
+    """Gradients of a square of `expression` of `values` with `fast_math`, where memory holds it but for `error`."""
+    qd.init(arch=qd.cpu, default_fp=dtype, fast_math=True)
+
     @qd.kernel
-    def cancel(x: qd.types.ndarray(), y: qd.types.ndarray(), z: qd.types.ndarray()):
+    def compose(x: qd.types.ndarray(), y: qd.types.ndarray(), z: qd.types.ndarray()):
         for i in range(1):
-            y[i] = x[i] * x[i] - 1.0
+            y[i] = expression(x[0], x[1])
         for i in range(1):
             z[i] = y[i] * y[i]
 
-    qd.init(arch=qd.cpu, default_fp=qd.f64, fast_math=True)
-    x, y, z = floats(1 + 2.0**-30), floats(0), floats(0)
-    cancel(x, y, z)
-    y[0] += 2.0**-50                               # of what 1 + 2^-29 may be rounded to: nobody knows that it was
+    x, y, z = (qd.ndarray(dtype, (2,), needs_grad=True) for _ in range(3))
+    x.from_numpy(np.array(values, y.to_numpy().dtype))
+    compose(x, y, z)
+    y[0] = y[0] + error
+    z.grad.fill(1)
+    compose.grad(x, y, z)
+    return x.grad.to_numpy()
+
+
+@qd.func
+def product_less_one(a, b):
+    return a * b - 1.0
+
+
+@qd.func
+def scaled_difference(a, b):
+    return -(a - b) * 3.0 / 4.0
+
+
+@qd.func
+def chosen_difference(a, b):
+    return qd.select(a < b, qd.max(a - b, -1.0), 7.0)
+
+
+@qd.func
+def sum_in_a_loop(a, b):
+    s = a
+    for _ in range(3):
+        s -= b
+    return s
+
+
+#: What is left of their terms, which are about 1: 2^-29 of them or less.
+CANCELLING = [(product_less_one, (1 + 2.0**-30, 1 + 2.0**-30)), (scaled_difference, (1, 1 + 2.0**-29)),
+              (chosen_difference, (1, 1 + 2.0**-30)), (sum_in_a_loop, (3 + 2.0**-28, 1))]
+
+
+@pytest.mark.parametrize("expression, values", CANCELLING)
+def test_fast_math_is_relative_to_the_terms_of_sums_that_cancel(expression, values):
+    expected = held_with(qd.f64, expression, values, 0)
+    assert np.allclose(held_with(qd.f64, expression, values, 2.0**-52), expected, rtol=2.0**-20)
+    for error in (2.0**-46, -(2.0**-46), np.inf, np.nan):
+        with pytest.raises(CannotReplay, match="another value here"):
+            held_with(qd.f64, expression, values, error)
+
+
+def test_fast_math_is_relative_to_the_terms_of_sums_of_f32():
+    values = 1 + 2.0**-12, 1 + 2.0**-12
+    held_with(qd.f32, product_less_one, values, 2.0**-23)
     with pytest.raises(CannotReplay, match="another value here"):
-        cancel.grad(x, y, z)
+        held_with(qd.f32, product_less_one, values, 2.0**-17)
+
+
+@qd.func
+def of_a_small_number(a, b):
+    return 1.0 / (a - b)
+
+
+@qd.func
+def root_of_a_small_number(a, b):
+    return qd.sqrt(a - b)
+
+
+@pytest.mark.parametrize("expression", [of_a_small_number, root_of_a_small_number])
+def test_what_cancels_in_a_function_is_no_excuse(expression):
+    values = 1 + 2.0**-40, 1
+    held = held_with(qd.f64, expression, values, 0)
+    assert np.isfinite(held).all()
+    for relative in (2.0**-20, -(2.0**-30)):
+        with pytest.raises(CannotReplay, match="another value here"):
+            held_with(qd.f64, expression, values, relative * (2.0**40 if expression is of_a_small_number else 2.0**-20))
+
+
+def test_what_overwrites_may_not_be_as_small_as_rounding():
+    qd.init(arch=qd.cpu, default_fp=qd.f64, fast_math=True)
+
+    @qd.kernel
+    def clamp(x: qd.types.ndarray(), y: qd.types.ndarray(), z: qd.types.ndarray()):
+        for i in range(1):
+            y[i] = x[0] - x[1]
+        for i in range(1):
+            z[i] = qd.max(y[i], 0.0)
+        for i in range(1):
+            y[i] = z[i]
+
+    x, y, z = floats(1, 1 + 2.0**-52), floats(0), floats(0)
+    clamp(x, y, z)                                 # -2^-52 has derivative 0, and 0 has not
+    z.grad.fill(1)
+    with pytest.raises(CannotReplay, match="overwritten before the kernel ends"):
+        clamp.grad(x, y, z)
+
+
+def test_sums_of_children_that_cancel():
+    qd.init(arch=qd.cpu, default_fp=qd.f64, fast_math=True)
+
+    @qd.kernel
+    def forces(parent: qd.types.ndarray(), x: qd.types.ndarray(), f: qd.types.ndarray(), y: qd.types.ndarray()):
+        for b in range(1):
+            for i in range(4):
+                f[i] = x[i] * x[i] - 2.0
+            for j in range(3):
+                f[parent[3 - j]] = f[parent[3 - j]] + f[3 - j]
+        for i in range(4):
+            y[i] = f[i] * f[i]
+
+    values, parent = np.sqrt([3 - 2.0**-28, 2 - 2.0**-30, 1.0, 2.0]), integers(0, 0, 1, 1)
+    x, f, y = floats(*values), floats(0, 0, 0, 0), floats(0, 0, 0, 0)
+    forces(parent, x, f, y)
+    for error in (0, 2.0**-51):                    # of sums that are about 2^-28
+        f[0] = f[0] + error
+        x.grad.fill(0)
+        y.grad.from_numpy(np.array([1.0, 0, 0, 0]))
+        forces.grad(parent, x, f, y)
+        assert np.allclose(x.grad.to_numpy(), 4 * f[0] * x.to_numpy(), rtol=2.0**-20)
+    f[0] = f[0] + 2.0**-44
+    with pytest.raises(CannotReplay, match="another value here.*element 0 of `f`"):
+        forces.grad(parent, x, f, y)
 
 
 def test_fast_math_reads_nothing_before_it_writes_it():

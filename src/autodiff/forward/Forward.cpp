@@ -43,14 +43,21 @@ private:
 Forward::Forward(ir::KernelOp kernel,
                  llvm::DenseMap<Value, Value> tangentArrays, Curves curves)
     : kernel(kernel), tangentArrays(std::move(tangentArrays)), curves(curves),
-      activity(
-          kernel,
-          [this](Value array) { return this->tangentArrays.contains(array); }),
+      companion(), activity(kernel,
+                            [this](Value array) {
+                              return this->tangentArrays.contains(array);
+                            }),
       tangents(curves.count()) {
   for (auto [number, record] : tape::recordsOf(kernel))
     for (Value value : record.pop.getValues())
       variedFields[number].push_back(activity.isVaried(value));
 }
+
+Forward::Forward(ir::KernelOp kernel, llvm::DenseMap<Value, Value> arrays,
+                 Companion companion)
+    : kernel(kernel), tangentArrays(std::move(arrays)), curves(),
+      companion(std::move(companion)),
+      activity(kernel, [](Value) { return true; }), tangents(curves.count()) {}
 
 LogicalResult Forward::run() {
   Block &body = kernel.getBodyRegion().front();
@@ -176,7 +183,8 @@ void Forward::update(ir::AtomicAddOp update, const Task &task, Emission &out) {
     return;
   for (unsigned curve = task.first; curve < task.last; ++curve) {
     out.along(curve, curve + 1);
-    if (Value tangent = tangents[curve].lookup(update.getValue()))
+    if (Value tangent = companion ? companionFor(update, out)
+                                  : tangents[curve].lookup(update.getValue()))
       markLike(update, ir::AtomicAddOp::create(
                            out.b, tangent, array,
                            indicesIn(array, update.getIndices(), curve),
@@ -278,9 +286,22 @@ LogicalResult Forward::extremum(Operation *update, const Task &task,
   return success();
 }
 
+Value Forward::companionFor(Operation *op, Emission &out) {
+  SmallVector<Value> beside;
+  for (Value operand : op->getOperands())
+    beside.push_back(companionOf(operand));
+  return companion(out.b, op, beside);
+}
+
 /// Factors serve all curves; the products belong to one.
 LogicalResult Forward::scalar(const Task &task, Emission &out) {
   Operation *op = task.op;
+  if (companion) {
+    if (op->getNumResults() == 1 && isa<FloatType>(op->getResult(0).getType()))
+      if (Value beside = companionFor(op, out))
+        tangents.front()[op->getResult(0)] = beside;
+    return success();
+  }
   bool varies = llvm::any_of(op->getOperands(), [&](Value operand) {
     return hasTangent(operand, task);
   });

@@ -6,6 +6,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
+#include <functional>
+
 namespace costate::autodiff {
 
 /// The curves along which a kernel is differentiated: the contents of its
@@ -20,6 +22,12 @@ struct Curves {
   unsigned count() const { return directions ? directions : 1; }
 };
 
+/// What stands beside the result of a scalar operation or beside an element
+/// that is added to, from what stands beside the operands. Null: 0.
+using Companion =
+    std::function<mlir::Value(mlir::ImplicitLocOpBuilder &, mlir::Operation *,
+                              llvm::ArrayRef<mlir::Value>)>;
+
 /// `kernel` starts as a copy of the primal with tangent arrays appended and
 /// becomes primal and tangents in one. A store overwrites the tangents of its
 /// element, an update adds to them.
@@ -30,7 +38,14 @@ public:
   Forward(ir::KernelOp kernel,
           llvm::DenseMap<mlir::Value, mlir::Value> tangentArrays,
           Curves curves);
+  /// Puts into the place of tangents what `companion` says, beside all floats.
+  Forward(ir::KernelOp kernel, llvm::DenseMap<mlir::Value, mlir::Value> arrays,
+          Companion companion);
   mlir::LogicalResult run();
+  /// What stands beside `value`. Null: 0.
+  mlir::Value companionOf(mlir::Value value) const {
+    return tangents.front().lookup(value);
+  }
 
 private:
   using Builder = mlir::ImplicitLocOpBuilder;
@@ -56,6 +71,7 @@ private:
   void storeLocal(ir::LocalStoreOp store, const Task &task, Emission &out);
   void clearLocal(ir::LocalClearOp clear, const Task &task, Emission &out);
   mlir::LogicalResult scalar(const Task &task, Emission &out);
+  mlir::Value companionFor(mlir::Operation *op, Emission &out);
   void load(ir::LoadOp load, const Task &task, Emission &out);
   void store(ir::StoreOp store, const Task &task, Emission &out);
   void update(ir::AtomicAddOp update, const Task &task, Emission &out);
@@ -87,6 +103,7 @@ private:
   ir::KernelOp kernel;
   llvm::DenseMap<mlir::Value, mlir::Value> tangentArrays;
   const Curves curves;
+  const Companion companion;
   Activity activity;
   llvm::SmallVector<mlir::Value> curveNumbers;
   /// By curve; tangents have tangents themselves, up to the order.

@@ -2,18 +2,18 @@
 
 #include "autodiff/Prune.h"
 #include "autodiff/activity/Flow.h"
+#include "autodiff/forward/Forward.h"
+#include "autodiff/replay/Comparison.h"
 #include "autodiff/replay/Fetches.h"
 #include "autodiff/replay/Replay.h"
+#include "autodiff/replay/Rounding.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
-
-#include <cmath>
 
 using namespace mlir;
 
@@ -27,23 +27,18 @@ using Arguments = llvm::SetVector<unsigned>;
 constexpr llvm::StringLiteral loadAttr = "costate.check_load";
 /// On accesses: the number of their part.
 constexpr llvm::StringLiteral inPartAttr = "costate.check_part";
-/// On loads of elements that may be written afterwards.
+/// On loads of elements that may be written afterwards, and assertions of such.
 constexpr llvm::StringLiteral openAttr = "costate.check_open";
 /// On those among them whose element must have been written before.
 constexpr llvm::StringLiteral strictAttr = "costate.check_strict";
-/// On loads and stores that do not move to scratch arrays.
-constexpr llvm::StringLiteral keptAttr = "costate.check_kept";
 /// On assertions about loads of what their part may have stored.
 constexpr llvm::StringLiteral repeatedAttr = "costate.check_repeated";
 
-constexpr llvm::StringLiteral otherValue =
-    "memory holds another value here than the kernel finds when it runs from "
-    "what memory holds";
 constexpr llvm::StringLiteral readBefore =
-    "the kernel reads this element before it writes it";
+    "the kernel reads this element before it writes it: {e}";
 constexpr llvm::StringLiteral steers =
     "which elements the kernel uses follows from what it reads here before it "
-    "writes it";
+    "writes it: {e}";
 
 /// What is known of an element: nothing, that it was read before the launch has
 /// written it, or in which part the launch has written it last.
@@ -71,19 +66,6 @@ Value markOf(Builder &b, int64_t value) {
 Value compare(Builder &b, arith::CmpIPredicate predicate, Value one,
               Value other) {
   return arith::CmpIOp::create(b, predicate, one, other);
-}
-
-ir::AssertOp require(Builder &b, Value condition, StringRef text) {
-  return ir::AssertOp::create(b, condition, text, ValueRange(),
-                              /*refuses=*/true);
-}
-
-/// Integers with the same bits.
-Value bitsOf(Builder &b, Value value) {
-  auto type = dyn_cast<FloatType>(value.getType());
-  return type ? arith::BitcastOp::create(b, b.getIntegerType(type.getWidth()),
-                                         value)
-              : value;
 }
 
 class Check {
@@ -119,14 +101,19 @@ public:
       return failure();
     }
     isTolerant |= inAnyOrder;
-    goesOn = inAnyOrder;
     if (isTolerant)
       kernel.walk([&](ir::AssertOp op) {
         bool isFinal = op->hasAttr(loadAttr) && !op->hasAttr(openAttr);
         tolerateRounding(op, isFinal ? ofSums : ofFewOperations);
+        if (isFinal)
+          goOnWithMemory(op);
       });
     findMarked();
     redirect();
+    if (isTolerant && failed(tolerateCancellation())) {
+      kernel.erase();
+      return failure();
+    }
     initialise();
     clean();
     return kernel;
@@ -205,23 +192,12 @@ private:
     Builder b(load.getLoc(), kernel.getContext());
     b.setInsertionPointAfter(load);
     ir::AssertOp assertion =
-        compareWith(b, load, load.getArray(), load.getIndices());
+        requireHeld(b, load, load.getArray(), load.getIndices());
     assertion->setAttr(loadAttr, load->getAttr(loadAttr));
     if (load->hasAttr(openAttr))
       assertion->setAttr(openAttr, b.getUnitAttr());
     if (isRepeated)
       assertion->setAttr(repeatedAttr, b.getUnitAttr());
-  }
-
-  /// Compares `found` with what memory holds of `array`.
-  static ir::AssertOp compareWith(Builder &b, Value found, Value array,
-                                  ValueRange indices) {
-    auto held = ir::LoadOp::create(b, found.getType(), array, indices);
-    held->setAttr(keptAttr, b.getUnitAttr());
-    return require(
-        b,
-        compare(b, arith::CmpIPredicate::eq, bitsOf(b, found), bitsOf(b, held)),
-        otherValue);
   }
 
   /// Where the gradient makes writes again it would not notice that memory has
@@ -240,7 +216,8 @@ private:
             b, cast<ir::ArrayType>(array.getType()).getValueType(),
             scratchOf(argument), indices);
         found->setAttr(keptAttr, b.getUnitAttr());
-        compareWith(b, found, array, indices);
+        requireHeld(b, found, array, indices)
+            ->setAttr(openAttr, b.getUnitAttr());
       });
     }
   }
@@ -443,43 +420,28 @@ private:
         .wasInterrupted();
   }
 
-  /// Exponents of relative distances for f64 and f32. What may be overwritten
-  /// may have changed by any distance; that of `fast_math` in few operations
-  /// makes no other gradient than `fast_math` does.
-  struct Tolerance {
-    int f64, f32;
-  };
-  static constexpr Tolerance ofSums{-36, -14}, ofFewOperations{-36, -18};
-
-  void tolerateRounding(ir::AssertOp assertion, Tolerance tolerance) const {
-    auto same = assertion.getCondition().getDefiningOp<arith::CmpIOp>();
-    auto one = same.getLhs().getDefiningOp<arith::BitcastOp>();
-    auto other = same.getRhs().getDefiningOp<arith::BitcastOp>();
-    if (!one || !other)
-      return;
-    Builder b(assertion.getLoc(), assertion);
-    Value found = one.getIn(), held = other.getIn();
-    double most =
-        std::ldexp(1, found.getType().isF64() ? tolerance.f64 : tolerance.f32);
-    Value relative =
-        arith::ConstantOp::create(b, b.getFloatAttr(found.getType(), most));
-    Value distance =
-        math::AbsFOp::create(b, arith::SubFOp::create(b, found, held));
-    Value bound =
-        arith::MulFOp::create(b, math::AbsFOp::create(b, held), relative);
-    Value near =
-        arith::CmpFOp::create(b, arith::CmpFPredicate::OLE, distance, bound);
-    assertion.getConditionMutable().assign(arith::OrIOp::create(b, same, near));
-    if (assertion->hasAttr(loadAttr) && goesOn)
-      goOnWith(held, found, assertion);
-  }
-
-  /// What rounds otherwise must not take another branch.
-  static void goOnWith(Value held, Value found, ir::AssertOp assertion) {
-    found.replaceUsesWithIf(held, [&](OpOperand &use) {
-      return assertion->isBeforeInBlock(
-          assertion->getBlock()->findAncestorOpInBlock(*use.getOwner()));
+  /// What is left of a sum differs as much as its terms are rounded. An element
+  /// that is not written any more may hold what this launch could have left
+  /// there.
+  LogicalResult tolerateCancellation() {
+    llvm::DenseMap<Value, Value> errors;
+    for (auto [argument, array] : llvm::to_vector(scratch)) {
+      auto type = cast<ir::ArrayType>(array.getType());
+      if (type.isFloat() && !ir::isNarrow(type.getElementType()))
+        errors[array] = errorsOf[argument] =
+            append(argument, type, ir::scratchOfAttr);
+    }
+    Forward rounding(kernel, errors, roundingError);
+    if (failed(rounding.run()))
+      return failure();
+    kernel.walk([&](ir::AssertOp assertion) {
+      if (assertion.getValues().size() < 4 || assertion->hasAttr(openAttr))
+        return;
+      if (Value error = rounding.companionOf(foundOf(assertion)))
+        tolerateError(assertion, error);
     });
+    prune(kernel);
+    return success();
   }
 
   //===-- Marks and scratch arrays ----------------------------------------===//
@@ -548,7 +510,8 @@ private:
     using P = arith::CmpIPredicate;
     Value mark = loadMark(b, access);
     if (access.op->hasAttr(strictAttr)) {
-      require(b, compare(b, P::sge, mark, markOf(b, Written)), steers);
+      require(b, compare(b, P::sge, mark, markOf(b, Written)), steers,
+              access.array, access.indices);
     } else {
       Value isNew = compare(b, P::eq, mark, markOf(b, Untouched));
       storeMark(b, arith::SelectOp::create(b, isNew, markOf(b, Read), mark),
@@ -568,12 +531,14 @@ private:
     using P = arith::CmpIPredicate;
     if (isa<ir::AtomicAddOp>(access.op)) {
       Value mark = loadMark(b, access);
-      require(b, compare(b, P::sge, mark, markOf(b, Written)), readBefore);
+      require(b, compare(b, P::sge, mark, markOf(b, Written)), readBefore,
+              access.array, access.indices);
       return;
     }
     if (leftOpen.contains(argumentOf(access.array))) {
       Value mark = loadMark(b, access);
-      require(b, compare(b, P::ne, mark, markOf(b, Read)), readBefore);
+      require(b, compare(b, P::ne, mark, markOf(b, Read)), readBefore,
+              access.array, access.indices);
     }
     storeMark(b, markOf(b, Written + numberOf(access.op, inPartAttr)), access);
   }
@@ -614,7 +579,7 @@ private:
     if (ir::isNarrow(element))
       found = b.createOrFold<ir::NarrowOp>(found, element);
     ir::AssertOp assertion =
-        compareWith(b, found, store.getArray(), store.getIndices());
+        requireHeld(b, found, store.getArray(), store.getIndices());
     if (isTolerant)
       tolerateRounding(assertion, ofSums);
     store.erase();
@@ -637,9 +602,18 @@ private:
     for (auto [argument, array] : scratch)
       ir::CopyOp::create(b, kernel.getArgument(argument), array);
     for (auto [argument, array] : marks)
-      forEachElement(b, array, [&, array = array](ValueRange indices) {
-        repeat(ir::StoreOp::create(b, markOf(b, Untouched), array, indices), 0);
-      });
+      fill(b, array, markOf(b, Untouched));
+    for (auto [argument, array] : errorsOf)
+      fill(b, array,
+           arith::ConstantOp::create(
+               b, b.getFloatAttr(
+                      cast<ir::ArrayType>(array.getType()).getValueType(), 0)));
+  }
+
+  static void fill(Builder &b, Value array, Value value) {
+    forEachElement(b, array, [&](ValueRange indices) {
+      repeat(ir::StoreOp::create(b, value, array, indices), 0);
+    });
   }
 
   static void forEachElement(Builder &b, Value array,
@@ -671,7 +645,6 @@ private:
   const unsigned arguments; ///< of the primal
   int64_t parts = 0;        ///< the largest number of one
   bool isTolerant;          ///< of other rounding
-  bool goesOn = false;      ///< with what memory holds instead
   bool overwrites;          ///< so that there are marks
   ir::KernelOp kernel;
   Arguments written;               ///< by the primal
@@ -681,7 +654,7 @@ private:
   Arguments marked, leftOpen;      ///< arrays with marks
   llvm::SetVector<Place> repeated; ///< gradients make the writes there again
   llvm::DenseMap<int64_t, bool> compared; ///< loads: isRepeated
-  llvm::MapVector<unsigned, Value> scratch, marks;
+  llvm::MapVector<unsigned, Value> scratch, marks, errorsOf;
 };
 
 } // namespace

@@ -164,7 +164,8 @@ SmallVector<Value> wordsOf(ImplicitLocOpBuilder &builder, StringRef text,
                            ValueRange values) {
   SmallVector<Value> words;
   filled(text, [&](char kind, std::string_view) {
-    words.push_back(wordOf(builder, values[words.size()], kind));
+    for (int k = kind == elementKind ? 2 : 1; k > 0; --k)
+      words.push_back(wordOf(builder, values[words.size()], kind));
     return "";
   });
   return words;
@@ -188,8 +189,8 @@ void expandAssert(Runtime &runtime, ir::AssertOp op, bool isChecked) {
     Value yes = arith::ConstantOp::create(builder, builder.getBoolAttr(true));
     enterIf(builder, arith::XOrIOp::create(builder, op.getCondition(), yes));
     SmallVector<Value> words =
-        op.getRefuses() ? sitesOf(runtime, builder, op)
-                        : wordsOf(builder, op.getText(), op.getValues());
+        op.getValues().empty() ? sitesOf(runtime, builder, op)
+                               : wordsOf(builder, op.getText(), op.getValues());
     runtime.callAssertFailed(builder, workerOf(op), op.getText(), words,
                              op.getRefuses());
   }

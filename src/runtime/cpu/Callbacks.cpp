@@ -186,9 +186,9 @@ static std::string usersText(const Launch &launch, const ElementTrace &trace,
 
 [[gnu::noinline]] static void failRefused(CpuWorker &worker, int64_t site,
                                           int64_t text,
-                                          std::span<const int64_t> sites) {
-  fail(worker, refusal(*worker.launch->request.code, site, text, sites,
-                       placeOf(worker)));
+                                          std::span<const int64_t> words) {
+  fail(worker,
+       refusal(worker.launch->request, site, text, words, placeOf(worker)));
 }
 
 /// False if the element, which `added` has been added to, is inf or NaN.
@@ -328,8 +328,8 @@ void costate::runtime::costate_assert_failed(Worker *worker, int64_t site,
 void costate::runtime::costate_refused(Worker *worker, int64_t site,
                                        int64_t text, int64_t count, int64_t a,
                                        int64_t b, int64_t c, int64_t d) {
-  int64_t sites[] = {a, b, c, d};
-  failRefused(self(worker), site, text, {sites, static_cast<size_t>(count)});
+  int64_t words[] = {a, b, c, d};
+  failRefused(self(worker), site, text, {words, static_cast<size_t>(count)});
   longjmp(self(worker).escape, 1);
 }
 
