@@ -217,6 +217,7 @@ std::vector<compiler::Derivation> BoundLaunch::waysToSaveLess() const {
   if (!isGradient() || !(code.growsTape || isGpu))
     return ways;
   compiler::Derivation alone = derivationOf(call, chain);
+  alone.fromMemory = fromMemory;
   bool mayDropLanes = hasLanes(code) && !call.kernel->options.lanes;
   bool mayCut = !chain.order && (!isGpu || code.device->pushes);
   compiler::Derivation cut = alone;

@@ -18,7 +18,8 @@ public:
   const Chain chain;
   Compiled &compiled;
   const runtime::KernelCode &code;
-  bool quiet = false; ///< see LaunchRequest
+  bool quiet = false;      ///< see LaunchRequest
+  bool fromMemory = false; ///< see Derivation
 
   bool isGradient() const { return chain.mode == Mode::Gradient; }
   /// The adjoints and tangents that it writes.

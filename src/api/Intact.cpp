@@ -9,11 +9,32 @@ using namespace costate;
 using namespace costate::api;
 using namespace costate::detail;
 
+/// Why there is no such code, if it is because of what the kernel overwrites.
+static std::optional<Failure>
+refusalOf(const Call &call, const compiler::Derivation &derivation) {
+  try {
+    call.kernel->compiled(derivation);
+  } catch (const Error &error) {
+    if (error.code() == ErrorCode::CannotReplay)
+      return Failure{error.code(), error.what()};
+    throw;
+  }
+  return std::nullopt;
+}
+
+compiler::Derivation detail::derivationByHand(const Call &call, Chain chain) {
+  compiler::Derivation derivation = derivationOf(call, chain);
+  if (chain.mode == Mode::Gradient && !chain.order && !Capture::current())
+    derivation.fromMemory = refusalOf(call, derivation).has_value();
+  return derivation;
+}
+
 /// The code that compares, or null if there is none.
 static Compiled *checkOf(const BoundLaunch &gradient) {
   const Call &call = gradient.call;
   compiler::Derivation derivation = derivationOf(call, gradient.chain);
   derivation.mode = compiler::Mode::Check;
+  derivation.fromMemory = gradient.fromMemory;
   try {
     return &call.kernel->compiled(derivation);
   } catch (const Error &error) {
@@ -41,7 +62,11 @@ static std::string difference(const Call &call, Compiled &code) {
 }
 
 VersionArrays detail::requireReplayable(const BoundLaunch &gradient) {
-  std::optional<Failure> obstacle = findObstacle(gradient);
+  std::optional<Failure> obstacle =
+      gradient.fromMemory
+          ? refusalOf(gradient.call,
+                      derivationOf(gradient.call, gradient.chain))
+          : findObstacle(gradient);
   if (!obstacle)
     return {};
   const Call &call = gradient.call;

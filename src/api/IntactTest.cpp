@@ -168,6 +168,32 @@ TEST_F(Intact, WhatOverwritesMayNotBeAsSmallAsRounding) {
               [&] { fast.grad(a, b, c); });
 }
 
+TEST_F(Intact, TreesWhoseLevelsAreRangesOfALoop) {
+  Kernel levels = kernel("levels", [](ArrayRef<double, 1> q, ArrayRef<int, 1> p,
+                                      ArrayRef<double, 1> x) {
+    FOR (level, 1, 3) {
+      parallel(2, [&](Index k) {
+        Index i = 2 * level + k;
+        x(i) = x(p(i)) * q(i);
+      });
+    }
+  });
+  Array<double> factors = floats({0, 0, 2, 3, 5, 7}),
+                values = floats({1, 1, 0, 0, 0, 0});
+  Array<int> parents = integers({0, 0, 0, 1, 3, 3});
+  levels(factors, parents, values);
+  values.grad().from_host({0, 0, 0, 0, 1, 1});
+  levels.grad(factors, parents, values);
+  EXPECT_THAT(factors.grad().to_host(), ElementsAre(0, 0, 0, 12, 3, 3));
+  EXPECT_THAT(values.grad().to_host(), ElementsAre(0, 36, 0, 0, 0, 0));
+  values.from_host({1, 2, 2, 3, 15, 21});
+  expectError(ErrorCode::CannotReplay,
+              {"only what they find is kept", "memory holds another value"},
+              [&] { levels.grad(factors, parents, values); });
+  expectError(ErrorCode::CannotReplay, {"only what they find is kept"},
+              [&] { levels.grad(initial_state, factors, parents, values); });
+}
+
 TEST_F(Intact, TreesWhoseRootIsAnotherAreRefused) {
   launchTree(tree);
   std::vector<double> values = x.to_host();

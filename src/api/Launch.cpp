@@ -37,7 +37,9 @@ static void runRecorded(const BoundLaunch &launch, TapeImpl &tape) {
 
 void detail::launch(const Call &call, Chain chain) {
   noteStrangersOf(call);
-  BoundLaunch launch(call, chain, codeFor(call, derivationOf(call, chain)));
+  compiler::Derivation derivation = derivationByHand(call, chain);
+  BoundLaunch launch(call, chain, codeFor(call, derivation));
+  launch.fromMemory = derivation.fromMemory;
   launch.tellCustomLaunches();
   VersionArrays versions;
   if (launch.isGradient())

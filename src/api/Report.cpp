@@ -44,6 +44,8 @@ static std::string modeText(const compiler::Derivation &derivation) {
     text += ", without lanes";
   if (derivation.byBudget)
     text += ", within the tape budget";
+  if (derivation.fromMemory)
+    text += ", from memory without versions";
   if (derivation.directions)
     text += ", in " + std::to_string(derivation.directions) + " directions";
   return text;

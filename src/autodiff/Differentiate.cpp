@@ -223,6 +223,7 @@ struct Way {
   Cuts cuts;
   const sizing::Policy &policy;
   Checks checks;
+  Unkept unkept;
 };
 
 static Reverser::Exclusive exclusiveByRange(ir::KernelOp kernel) {
@@ -302,7 +303,7 @@ static ir::KernelOp makeCheck(ir::KernelOp primal, ir::KernelOp marked,
 static FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
                                                   ArrayRef<bool> active,
                                                   Way way, Refusal &refusal) {
-  Versions versions;
+  Versions versions(way.unkept);
   while (true) {
     FailureOr<Round> round = reverse(primal, active, versions, way, refusal);
     if (failed(round))
@@ -343,10 +344,9 @@ static void inlineUnlessDerived(ir::KernelOp primal) {
 
 /// Forwarding saves most versions, but a value that could be reloaded may have
 /// to be computed again from one that is overwritten.
-FailureOr<Derivative>
-differentiateReverse(ir::KernelOp primal, ArrayRef<bool> active,
-                     Refusal &refusal, Owners owners, Cuts cuts,
-                     const sizing::Policy &policy, Checks checks) {
+FailureOr<Derivative> differentiateReverse(
+    ir::KernelOp primal, ArrayRef<bool> active, Refusal &refusal, Owners owners,
+    Cuts cuts, const sizing::Policy &policy, Checks checks, Unkept unkept) {
   refusal.code = ErrorCode::NotDifferentiable;
   inlineUnlessDerived(primal);
   expandFetches(primal);
@@ -356,15 +356,16 @@ differentiateReverse(ir::KernelOp primal, ArrayRef<bool> active,
       failed(checkExtrema(primal, active, refusal)))
     return failure();
   auto forwarded = differentiateReverse(
-      primal, active, {Reloads::Forwarded, owners, cuts, policy, checks},
-      refusal);
+      primal, active,
+      {Reloads::Forwarded, owners, cuts, policy, checks, unkept}, refusal);
   if (failed(forwarded) || !forwarded->overwrite)
     return forwarded;
   ScopedDiagnosticHandler quiet(primal.getContext(),
                                 [](Diagnostic &) { return success(); });
   Refusal unused;
   auto kept = differentiateReverse(
-      primal, active, {Reloads::Kept, owners, cuts, policy, checks}, unused);
+      primal, active, {Reloads::Kept, owners, cuts, policy, checks, unkept},
+      unused);
   if (failed(kept))
     return forwarded;
   bool better =

@@ -88,12 +88,17 @@ enum class Owners { Asked, Watched };
 /// the gradient needs it; and whether what it finds has to have the same bits,
 /// or may be rounded otherwise.
 enum class Checks { None, OfBits, UpToRounding };
+/// What iterations of a serial loop around ranges overwrite, of which no
+/// version is kept: refused, or read from memory as it is, as only a check
+/// justifies.
+enum class Unkept { Refused, FromMemory };
 /// Loops that are marked `costate.checkpoints` run again from checkpoints.
 mlir::FailureOr<Derivative>
 differentiateReverse(ir::KernelOp primal, llvm::ArrayRef<bool> active,
                      Refusal &refusal, Owners owners = Owners::Asked,
                      Cuts cuts = {}, const sizing::Policy &policy = {},
-                     Checks checks = Checks::None);
+                     Checks checks = Checks::None,
+                     Unkept unkept = Unkept::Refused);
 
 /// Appends `<name>.record`, which is `primal` and stores `versions` into
 /// further arguments.

@@ -53,6 +53,8 @@ def DifferentiateReverse : Pass<"differentiate-reverse", "::mlir::ModuleOp"> {
     Option<"fastMath", "fast-math", "bool", "false",
       "with `check`: what it finds may be rounded otherwise than what memory "
       "holds">,
+    Option<"fromMemory", "from-memory", "bool", "false",
+      "read memory where there are no versions">,
     Option<"saveAll", "save-all", "bool", "false", "save all that is needed">,
     Option<"plan", "plan", "bool", "false", "leave `tape.plan` in the gradient">
   ];

@@ -19,7 +19,7 @@ COSTATE_FIELDS(costate::compiler::Host, triple, cpu, features, scalarFeatures,
 COSTATE_FIELDS(costate::compiler::Options, debug, deterministic, fastMath,
                findNan, contract, calls, lanes);
 COSTATE_FIELDS(costate::compiler::Derivation, mode, order, directions, adjoint,
-               tangent, target, lanes, byBudget);
+               tangent, target, lanes, byBudget, fromMemory);
 
 namespace costate::compiler {
 namespace {

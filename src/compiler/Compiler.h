@@ -51,6 +51,9 @@ struct Derivation {
   /// A gradient whose loops save what the tape has room for, and run the rest
   /// again. For a CPU.
   bool byBudget = false;
+  /// A gradient, or what checks one, that reads memory as it is where there are
+  /// no versions.
+  bool fromMemory = false;
 
   Derivation() = default;
   /// `active`: the adjoint flags, or for Tangent, which means order 1, those of

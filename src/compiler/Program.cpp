@@ -431,7 +431,9 @@ private:
          .tiles = isGpu && derivation.mode == Mode::Gradient &&
                   repeats == Repeats::InTiles && !derivation.byBudget,
          .byBudget = derivation.byBudget},
-        {.costs = sizing::Costs(targetOf(derivation))}, checksOf(derivation));
+        {.costs = sizing::Costs(targetOf(derivation))}, checksOf(derivation),
+        derivation.fromMemory ? autodiff::Unkept::FromMemory
+                              : autodiff::Unkept::Refused);
     if (succeeded(gradient) && derivation.mode == Mode::Recording) {
       gradient->kernel.erase();
       ir::KernelOp recording =

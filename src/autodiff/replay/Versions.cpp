@@ -109,7 +109,12 @@ FailureOr<bool> Versions::resolve(ir::KernelOp primal,
       overwrite = reason;
     bool after = readsAfterPart(load), rerun = mayFollowOwnWrite(writes, load);
     Operation *around = statementOf(load);
-    if (holdsRanges(around) && (after || rerun)) {
+    bool isUnkept = holdsRanges(around) && (after || rerun);
+    if (isUnkept && unkept == Unkept::FromMemory) {
+      finalLoads.push_back(load);
+      continue;
+    }
+    if (isUnkept) {
       refusal.code = ErrorCode::CannotReplay;
       refuseVersions(*reason, around);
       return failure();

@@ -3,6 +3,7 @@
 /// before a part of the kernel, or a copy of that on which the forward sweep
 /// repeats its writes.
 
+#include "autodiff/Differentiate.h"
 #include "autodiff/replay/Replay.h"
 #include "autodiff/replay/Sections.h"
 
@@ -15,13 +16,16 @@ namespace costate::autodiff {
 /// the primal, differentiate it, resolve; until all are resolved.
 class Versions {
 public:
+  explicit Versions(Unkept unkept) : unkept(unkept) {}
+
   /// Numbers the loads of `kernel` and marks the accesses that its forward
   /// sweep has to make on scratch arrays, as far as is known.
   void mark(ir::KernelOp kernel) const;
 
   /// Chooses what each needed load of `primal`, a copy of the marked kernel,
   /// reads. False if that asks for another round. Fails if it had to be a
-  /// version of each iteration of a loop around ranges.
+  /// version of each iteration of a loop around ranges, and memory may not
+  /// stand in for them.
   mlir::FailureOr<bool> resolve(ir::KernelOp primal,
                                 llvm::ArrayRef<ir::LoadOp> needed,
                                 Refusal &refusal);
@@ -48,6 +52,7 @@ private:
   void fillScratch(ir::KernelOp gradient);
   void noteRead(unsigned version, const ArrayAccess &access);
 
+  const Unkept unkept;
   llvm::DenseSet<Place> scratch;
   llvm::DenseSet<Place> written;                ///< by the primal
   llvm::DenseMap<unsigned, unsigned> versionOf; ///< by the number of a load
