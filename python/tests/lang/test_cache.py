@@ -74,6 +74,50 @@ def test_second_process_compiles_nothing(run, tmp_path):
     assert run() == [values, error, 0, compiled, folder]
 
 
+OBSERVED = """
+import sys
+import costate as qd
+qd.init(arch=qd.cpu)
+
+@qd.kernel(fastcache=True)
+def double(x: qd.Tensor):
+    for i in range(x.shape[0]):
+        x[i] *= 2
+
+@qd.kernel
+def silent(x: qd.types.ndarray()):
+    for i in range(x.shape[0]):
+        x[i] += 1
+
+x, y = qd.ndarray(qd.f32, int(sys.argv[1])), qd.field(qd.f32, 4)
+assert not double._primal.src_ll_cache_observations.cache_key_generated
+if "field" in sys.argv:
+    double(y)
+else:
+    double(x)
+    silent(x)
+seen = double._primal.src_ll_cache_observations
+assert seen.cache_validated == seen.cache_loaded and seen.cache_stored == (seen.cache_key_generated and not seen.cache_loaded)
+assert not silent._primal.src_ll_cache_observations.cache_key_generated
+assert not double._primal.fe_ll_cache_observations.cache_hit
+print(int(seen.cache_key_generated), int(seen.cache_loaded))
+"""
+
+
+def test_kernels_with_fastcache_tell_what_the_cache_had(tmp_path):
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith("COSTATE_CACHE")}
+    (tmp_path / "observed.py").write_text(OBSERVED)
+
+    def observed(*arguments):
+        done = subprocess.run([sys.executable, tmp_path / "observed.py", *arguments], capture_output=True, text=True,
+                              env=dict(inherited, QD_OFFLINE_CACHE_FILE_PATH=str(tmp_path / "cache")))
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split()
+
+    assert [observed("4"), observed("5"), observed("6", "field"), observed("6", "field")] == [
+        ["1", "0"], ["1", "1"], ["0", "0"], ["0", "0"]]
+
+
 def test_kernel_that_moves_takes_its_lines_along(run):
     values, error, compiled, _, folder = run()
     moved = run(above="# one\n# two")

@@ -6,6 +6,7 @@ import functools
 import inspect
 import weakref
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -55,6 +56,17 @@ class SelfParameter:
         return Bound(value)
 
 
+@dataclass(frozen=True)
+class CacheObservations:
+    """What is known of a kernel in the cache of compiled kernels, by the names of Quadrants."""
+
+    cache_key_generated: bool = False
+    cache_validated: bool = False
+    cache_loaded: bool = False
+    cache_stored: bool = False
+    cache_hit: bool = False
+
+
 #: Makes a kernel that has checkpoints.
 pausing: Hook[..., Kernel] = Hook("checkpoints=True")
 
@@ -75,6 +87,9 @@ class Kernel(OfTheHost):
     __qualname__: str
     no_gradient: bool
     instance: Any = None
+    fastcache = False
+    #: Of a cache of what is not compiled yet; there is none.
+    fe_ll_cache_observations = CacheObservations()
     has_graph_ranges = False   # parallel loops in loops of `graph_do_while`; those of derivatives are serial
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any] | None = None) -> None:
@@ -101,6 +116,21 @@ class Kernel(OfTheHost):
     def original(self) -> Kernel:
         """The kernel that one of an object belongs to."""
         return self
+
+    @property
+    def _primal(self) -> Kernel:
+        """This kernel, by the name that Quadrants gives it."""
+        return self
+
+    def _specialisations(self) -> list[Specialisation]:
+        return [variant for one in list(self.original.cache.values()) for variant in (one, *one.others)]
+
+    @property
+    def src_ll_cache_observations(self) -> CacheObservations:
+        """What the cache had of a kernel with `fastcache` for arguments that are no fields."""
+        kept = [one for one in self._specialisations() if self.original.fastcache and one.compiled and not one.fields]
+        loaded = any(": from the cache in " in one.report() for one in kept)
+        return CacheObservations(bool(kept), loaded, loaded, bool(kept) and not loaded)
 
     def _forget(self) -> None:
         """Ends what was compiled for the options of `init` so far."""
@@ -323,8 +353,7 @@ class Kernel(OfTheHost):
         """What is compiled for these arguments, and of a gradient what each line saves and computes again. Without arguments
         for all that it has been launched with. `mode`: "gradient" or "tangent" compiles that, if no launch has done it yet."""
         if not args and not options and len(self.parameters) > (self.instance is not None):
-            known: list[Specialisation] = [variant for one in list(self.original.cache.values()) for variant in (one, *one.others)]
-            return "".join(one.report() for one in known) or f"kernel `{self.__name__}` has not been launched\n"
+            return "".join(one.report() for one in self._specialisations()) or f"kernel `{self.__name__}` has not been launched\n"
         found, values = self.specialise(self._arguments(args, options), is_derived=mode != "primal")
         found.compile(values, mode)
         text: str = found.report()
@@ -409,7 +438,8 @@ def kernel(function: Callable[..., Any] | None = None, *, pure: object = None, f
     Parameters are annotated: `ti.f32` and the other types, `ti.types.ndarray()`,
     `ti.template()`, vector types, dataclasses. The outermost `for` loops run in parallel. `debug`, `deterministic`,
     `fast_math`, `find_nan`, `lanes`, `tape_budget` and `gradients` are those of `init`, for this kernel; the other options
-    are those of Quadrants, and have no effect.
+    are those of Quadrants, and have no effect: all kernels are kept for the next process, and `fastcache=True` only says that
+    `k.src_ll_cache_observations` tells whether one was.
     """
     if checkpoints and not graph:
         raise QuadrantsSyntaxError("`checkpoints=True` is for kernels with `graph=True`")
@@ -417,15 +447,18 @@ def kernel(function: Callable[..., Any] | None = None, *, pure: object = None, f
                tape_budget=tape_budget, gradients=gradients)
     own = {name: value for name, value in own.items() if value is not None}
     make = pausing if checkpoints else Kernel
-    return partial(_made, make, own) if function is None else _made(make, own, function)
+    kept = bool(fastcache or pure)
+    return partial(_made, make, own, kept) if function is None else _made(make, own, kept, function)
 
 
-def _made(make: Callable[..., Kernel], options: dict[str, Any], function: Callable[..., Any]) -> Kernel:
+def _made(make: Callable[..., Kernel], options: dict[str, Any], fastcache: bool, function: Callable[..., Any]) -> Kernel:
     if inspect.isclass(function) or not callable(function):
         raise QuadrantsSyntaxError("`@kernel` is for functions")
     if isinstance(function, Kernel):
         return function
-    return make(function, options)
+    made = make(function, options)
+    made.fastcache = fastcache
+    return made
 
 
 def pure(function: Function) -> Function:
