@@ -21,7 +21,7 @@ LAYERS = [
     ["lang.trace"],
     ["lang.launch"],
     ["ad"],
-    ["interop.autograd", "interop.jax", "interop.launches", "interop.operators", "interop.plan", "interop.torch", "jax"],
+    ["interop.autograd", "interop.jax", "interop.kept_calls", "interop.launches", "interop.operators", "interop.plan", "interop.torch", "jax"],
     ["algorithms", "distributed", "graph", "math", "profiler", "tools", "types"],
     ["lang.compat"],
     ["lang", "", "quadrants"],

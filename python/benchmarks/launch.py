@@ -32,13 +32,13 @@ def best(rounds, measure):
     return min(measure() for _ in range(rounds))
 
 
-def from_python(call, arguments, device, count):
+def from_python(call, arguments, device, count, clock=time.perf_counter):
     def measure():
         device.synchronize()
-        start = time.perf_counter()
+        start = clock()
         for _ in range(count):
             call(*arguments)
-        return (time.perf_counter() - start) / count * 1e6
+        return (clock() - start) / count * 1e6
 
     return measure
 
@@ -147,8 +147,24 @@ def torch_rows(kernel, device, count, rounds):
     yield from function_rows(device, place, count)
 
 
-def function_rows(device, place, count, rounds=10):
-    """A call and `backward`, beside the same of an operator that computes nothing and of PyTorch's own."""
+def function_rows(device, place, count, rounds=20):
+    """Calls without and with `backward`, beside what computes nothing: in processor time of this thread."""
+    import torch
+    inputs = [torch.ones(1, dtype=torch.float64, device=place, requires_grad=True) for _ in range(3)]
+    cotangent = torch.ones(1, dtype=torch.float64, device=place)
+    for name, call in functions_of_torch().items():
+        def both_ways(call=call):
+            return torch.autograd.grad(call(*inputs), inputs[:2], cotangent)
+
+        def forwards(call=call):
+            with torch.no_grad():
+                return call(*inputs)
+        for title, one in ((f"{name}, no_grad", forwards), ("  forward", lambda call=call: call(*inputs)),
+                           ("  forward and backward", both_ways)):
+            yield title, best(rounds, from_python(one, (), device, count, time.thread_time))
+
+
+def functions_of_torch():
     import costate as qd
     import torch
 
@@ -156,14 +172,19 @@ def function_rows(device, place, count, rounds=10):
     def nothing(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
         return torch.empty_like(a)
     nothing.register_autograd(lambda ctx, slope: (slope, slope, slope), setup_context=lambda ctx, inputs, output: None)
-    inputs = [torch.ones(1, dtype=torch.float64, device=place, requires_grad=True) for _ in range(3)]
-    cotangent = torch.ones(1, dtype=torch.float64, device=place)
-    function = qd.torch_function(language_kernel(), outputs={3: 0})
-    for name, call in (("torch_function and backward", function), ("  an operator by register_autograd", nothing),
-                       ("  an addition of PyTorch", lambda a, b, c: a + b)):
-        def both_ways(call=call):
-            return torch.autograd.grad(call(*inputs), inputs[:2], cotangent)
-        yield name, best(rounds, from_python(both_ways, (), device, count))
+
+    class Empty(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a, b, c):
+            ctx.save_for_backward(a, b, c)
+            return torch.empty_like(a)
+
+        @staticmethod
+        def backward(ctx, slope):
+            a, b, _ = ctx.saved_tensors
+            return torch.empty_like(a), torch.empty_like(b), None
+    return {"torch_function": qd.torch_function(language_kernel(), outputs={3: 0}), "register_autograd": nothing,
+            "torch.autograd.Function": Empty.apply, "an addition": lambda a, b, c: a + b}
 
 
 def main():

@@ -18,6 +18,7 @@ void bindInterop(nb::class_<AnyArray> &array);
 void bindDevices(nb::module_ &module);
 void bindKernels(nb::module_ &module);
 void bindTape(nb::module_ &module);
+void bindTensors(nb::module_ &module);
 void bindDistributed(nb::module_ &module);
 void bindXla(nb::module_ &module);
 

@@ -48,6 +48,7 @@ NB_MODULE(_core, module) {
   bindKernels(module);
   bindTrace(module);
   bindTape(module);
+  bindTensors(module);
   bindDistributed(module);
   bindXla(module);
 }

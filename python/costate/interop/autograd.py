@@ -7,7 +7,7 @@ import os
 from typing import Any, Callable, Mapping, Sequence
 
 import torch
-from torch.autograd.function import once_differentiable
+from torch.autograd.function import _SingleLevelFunction, once_differentiable
 
 from .. import _core, errors
 from ..ad.tape import options_of
@@ -15,12 +15,16 @@ from costate.lang.base import dtypes, runtime
 from costate.lang.launch.arguments import ArrayParameter, ScalarParameter, TemplateParameter, VectorParameter
 from . import memory_kind
 from .copies import on_host, read
+from .kept_calls import KeptCall, is_plain, keep
 from .operators import TENSOR, Kind, Operators, is_traced, name_of
 from .plan import Constants, Output, Plan
 from .tensors import DTYPES, TORCH_DTYPES, adopt, check, reject, use_current_stream
 
 class _Plan(Plan):
     """The same with tensors."""
+
+    may_keep = True
+    kept: tuple[KeptCall, ...] = ()   # see kept_calls.py
 
     def kind_of(self, position: int) -> Kind:
         """What an input is for operators."""
@@ -200,6 +204,7 @@ class _Function(torch.autograd.Function):
         results = plan.starts(inputs)
         launch = _Launch(plan, plan.place(inputs, results))
         launch.primal()
+        keep(plan, launch, results)
         ctx.plan, ctx.launch = plan, launch.forget_tensors()
         ctx.numbers = [None if isinstance(x, torch.Tensor) else x for x in inputs]
         outputs = [results[i] for i in plan.results]
@@ -210,12 +215,8 @@ class _Function(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *cotangents: torch.Tensor) -> Any:
-        saved = list(ctx.saved_tensors)
-        inputs = [saved.pop(0) if number is None else number for number in ctx.numbers]
-        finals = [y.detach() for y in saved]
-        apply: Any = _Gradient.apply
-        return None, *apply(ctx.plan, ctx.launch, ctx.needs_input_grad[1:], finals, *inputs, *cotangents)
-
+        inputs, finals = _saved(ctx)
+        return None, *_reversed(ctx, ctx.plan, ctx.launch, inputs, finals, cotangents)
 
     @staticmethod
     def jvp(ctx: Any, _: Any, *tangents: torch.Tensor | None) -> Any:
@@ -229,6 +230,56 @@ class _Function(torch.autograd.Function):
         both = _Launch(plan, plan.place(inputs, results), dual=True, like=ctx.launch)
         slopes = _tangents(plan, both, results, tangents)
         return slopes[0] if len(slopes) == 1 else tuple(slopes)
+
+
+def _saved(ctx: Any) -> tuple[tuple[Any, ...], tuple[torch.Tensor, ...]]:
+    """The inputs, and what the results hold, if that is known."""
+    saved, count = ctx.saved_tensors, len(ctx.numbers)
+    if any(number is not None for number in ctx.numbers):
+        tensors = iter(saved)
+        inputs = tuple([next(tensors) if number is None else number for number in ctx.numbers])
+        return inputs, tuple(tensors)
+    return saved[:count], saved[count:]
+
+
+def _reversed(ctx: Any, plan: _Plan, launch: _Launch, inputs: Sequence[Any], finals: Sequence[torch.Tensor],
+              cotangents: Sequence[torch.Tensor]) -> tuple[Any, ...]:
+    apply: Any = _Gradient.apply
+    found: tuple[Any, ...] = apply(plan, launch, ctx.needs_input_grad[1:], [y.detach() for y in finals], *inputs, *cotangents)
+    return found
+
+
+class _Again(_SingleLevelFunction):
+    """A call like one before, of which nothing is transformed."""
+
+    @staticmethod
+    def forward(ctx: Any, call: KeptCall, *inputs: Any) -> Any:
+        outputs = call(inputs)
+        if outputs is None:
+            ctx.call = None
+            return _Function.forward(ctx, call.plan, *inputs)
+        ctx.call, kept = call, () if call.plan.replays else outputs
+        if call.numbers:
+            ctx.numbers = [None if isinstance(x, torch.Tensor) else x for x in inputs]
+            ctx.save_for_backward(*[x for x in inputs if isinstance(x, torch.Tensor)], *kept)
+        else:
+            ctx.numbers = (None,) * len(inputs)
+            ctx.save_for_backward(*inputs, *kept)
+        if not call.all_floats:
+            ctx.mark_non_differentiable(*[y for y in outputs if not y.is_floating_point()])
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: torch.Tensor) -> Any:
+        call = ctx.call
+        if call is None:
+            return _Function.backward(ctx, *cotangents)
+        inputs, finals = _saved(ctx)
+        if not torch.is_grad_enabled() and is_plain():
+            found = call.gradient(inputs, finals, ctx.needs_input_grad[1:], cotangents)
+            if found is not None:
+                return None, *found
+        return None, *_reversed(ctx, call.plan, call.launch_of(inputs), inputs, finals, cotangents)
 
 
 class _Gradient(torch.autograd.Function):
@@ -424,12 +475,24 @@ def torch_function(kernel: Any, outputs: Mapping[int, Output] | None = None, *,
 def _callable(plan: _Plan, traceable: _Traceable) -> Callable[..., Any]:
     def function(*arguments: Any, **named: Any) -> Any:
         arguments = plan.arguments(arguments, named)
+        if not torch.compiler.is_compiling() and plan.kept and is_plain():
+            for call in plan.kept:
+                fit = call.fits(arguments)
+                if fit == 0:
+                    continue
+                if fit == 2 and torch.is_grad_enabled():
+                    return again(call, *arguments)
+                results = call(arguments)
+                if results is not None:
+                    return results[0] if len(results) == 1 else results
         if is_traced(arguments):
             return traceable(arguments)
         apply: Any = _Function.apply
         device = plan.device_of(arguments)
         return apply(plan, *[_prepared(plan, i, a, device) for i, a in zip(plan.inputs, arguments)])
 
+    kind: Any = _Again
+    again = kind.apply
     function.__name__ = function.__qualname__ = plan.name
     function.operator = traceable.operator  # type: ignore[attr-defined]
     return function
@@ -486,6 +549,8 @@ def _prepared(plan: _Plan, position: int, argument: Any, device: Any) -> Any:
     if not isinstance(argument, torch.Tensor):
         return argument
     if plan.takes_tensor(position):
+        if argument.layout != torch.strided:
+            check(argument)    # refuses it
         return argument.contiguous()
     if plan.is_number(position) and _has_derivative(argument):
         if not plan.is_core:

@@ -1,0 +1,283 @@
+"""Functions of PyTorch that are called again: such calls know what the first one has found, and tell when that does not hold."""
+
+import contextlib
+import os
+import threading
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+import costate as qd  # noqa: E402
+from costate.interop import kept_calls, memory_kind  # noqa: E402
+
+DEVICE = os.environ.get("COSTATE_DEVICE") or "cpu"
+PLACE = "cuda" if DEVICE == "cuda" else "cpu"
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    qd.init(arch=getattr(qd, DEVICE))
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """[how many calls were like one before, how many gradients of these were]"""
+    counts = [0, 0]
+
+    def counting(k, function):
+        def counted(*arguments):
+            found = function(*arguments)
+            counts[k] += found is not None
+            return found
+        return counted
+    monkeypatch.setattr(kept_calls.KeptCall, "__call__", counting(0, kept_calls.KeptCall.__call__))
+    monkeypatch.setattr(kept_calls.KeptCall, "gradient", counting(1, kept_calls.KeptCall.gradient))
+    return counts
+
+
+def are_kept():
+    return kept_calls.EXCHANGE is not None and memory_kind() == PLACE
+
+
+def expect(calls, primal, gradients):
+    assert calls == ([primal, gradients] if are_kept() else [0, 0])
+
+
+def doubles(*values, grad=True):
+    return torch.tensor(values, dtype=torch.float64, device=PLACE, requires_grad=grad)
+
+
+@qd.kernel
+def mixed(x: qd.types.ndarray(), w: qd.types.ndarray(), h: qd.f64, y: qd.types.ndarray(), total: qd.types.ndarray()):
+    for i in x:
+        y[i] = qd.sin(x[i]) * w[i] + h
+        total[None] += x[i] * x[i]
+
+
+def mixed_by_torch(x, w, h):
+    return torch.sin(x) * w + h, (x * x).sum()
+
+
+def alike(function, reference, *inputs):
+    """Values and gradients."""
+    sides = []
+    for one in (function, reference):
+        given = [x.detach().clone().requires_grad_(x.requires_grad) if isinstance(x, torch.Tensor) else x for x in inputs]
+        found = one(*given)
+        found = found if isinstance(found, tuple) else (found,)
+        loss = sum((k + 2) * (y * y).sum() for k, y in enumerate(found))
+        sides.append([*found, *torch.autograd.grad(loss, [x for x in given if isinstance(x, torch.Tensor) and x.requires_grad])])
+    for ours, theirs in zip(*sides):
+        torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-12)
+
+
+def test_calls_with_other_values_shapes_and_numbers(calls):
+    f = qd.torch_function(mixed, outputs={3: 0, 4: ()})
+    for size, h in ((3, 0.5), (3, -1.5), (7, 2.0), (1, 0.25), (0, 1.0)):
+        alike(f, mixed_by_torch, torch.rand(size, dtype=torch.float64, device=PLACE).requires_grad_(),
+              torch.rand(size, dtype=torch.float64, device=PLACE).requires_grad_(size != 7), h)
+    expect(calls, 4, 4)
+    alike(f, mixed_by_torch, doubles(1.0, 2.0), torch.nn.Parameter(doubles(0.5, -1.0)), 3.0)
+    assert f(doubles(1.0), doubles(2.0), h=0.0)[0].requires_grad
+    expect(calls, 6, 5)
+
+
+def test_calls_that_are_not_that_simple(calls):
+    f = qd.torch_function(mixed, outputs={3: 0, 4: ()})
+    x, w = doubles(1.0, 2.0, 3.0), doubles(0.5, -1.0, 2.0)
+    alike(f, mixed_by_torch, x, w, 1.0)
+    gaps = torch.arange(6, dtype=torch.float64, device=PLACE)[::2]
+    negative = torch.complex(gaps, gaps).conj().imag
+    assert negative.is_neg()
+    for given in (gaps, negative):
+        torch.testing.assert_close(f(given, w, 1.0), mixed_by_torch(given, w, 1.0))
+    torch.testing.assert_close(f(x, w, 1), mixed_by_torch(x, w, 1))            # an integer
+    torch.testing.assert_close(f(x, w, doubles(1.0).sum()), mixed_by_torch(x, w, 1.0))    # a tensor as a number
+    expect(calls, 0, 0)
+    with pytest.raises(qd.QuadrantsRuntimeTypeError):
+        f(x.reshape(3, 1).repeat(1, 2), w, "one")
+
+
+def test_other_dtypes_have_kept_calls_of_their_own(calls):
+    f = qd.torch_function(mixed, outputs={3: 0, 4: ()})
+    for _ in range(2):
+        for dtype in (torch.float64, torch.float32):
+            x = torch.tensor([1.0, 2.0], dtype=dtype, device=PLACE, requires_grad=True)
+            y, total = f(x, x.detach(), 0.0)
+            assert y.dtype == total.dtype == dtype and float(total.detach()) == 5
+            assert torch.autograd.grad(total, x)[0].tolist() == [2, 4]
+    expect(calls, 2, 2)
+
+
+def test_without_gradients(calls):
+    f = qd.torch_function(mixed, outputs={3: 0, 4: ()})
+    x = doubles(1.0, 2.0)
+    for around in (contextlib.nullcontext, torch.no_grad, torch.inference_mode):
+        with around():
+            y, total = f(x.detach() if around is contextlib.nullcontext else x, x.detach(), 0.0)
+        assert not y.requires_grad and float(total) == 5
+    expect(calls, 2, 0)
+
+
+def test_second_derivatives_and_forward_mode_of_kept_calls(calls):
+    f = qd.torch_function(mixed, outputs={3: 0, 4: ()})
+    x, w = doubles(1.0, 2.0, 3.0), doubles(0.5, -1.0, 2.0)
+    f(x, w, 1.0)
+    assert torch.autograd.gradcheck(f, (x, w, 1.0), check_forward_ad=True)
+    assert torch.autograd.gradgradcheck(f, (x, w, 1.0))
+    y, _ = f(x, w, 1.0)
+    first, = torch.autograd.grad(y.sum(), x, create_graph=True)
+    torch.testing.assert_close(torch.autograd.grad(first.sum(), x)[0], -torch.sin(x) * w)
+
+
+def test_what_autograd_notices(calls):
+    f = qd.torch_function(mixed, outputs={3: 0, 4: ()})
+    x, w = doubles(1.0, 2.0), doubles(0.5, -1.0)
+    f(x, w, 1.0)
+    v = w * 1
+    y, total = f(x, v, 1.0)
+    (y.sum() + total).backward(retain_graph=True)
+    (y.sum() + total).backward(retain_graph=True)
+    torch.testing.assert_close(x.grad, 2 * (torch.cos(x) * w + 2 * x))
+    with torch.no_grad():
+        v.fill_(7)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+    packed = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: packed.append(t) or len(packed) - 1, lambda k: packed[k]):
+        total = f(x, w, 1.0)[1]
+    torch.testing.assert_close(torch.autograd.grad(total, x)[0], 2 * x)
+    assert packed
+
+
+@qd.kernel
+def overwriting(x: qd.types.ndarray(), n: qd.i32, y: qd.types.ndarray()):
+    for i in x:
+        for _ in range(n):
+            x[i] = x[i] * x[i]
+        y[i] = x[i] + 1
+
+
+def test_updates_and_gradients_that_need_what_was_before(calls):
+    f = qd.torch_function(overwriting, outputs={2: 0}, updates=[0])
+
+    def by_torch(x, n):
+        for _ in range(n):
+            x = x * x
+        return x, x + 1
+    for n in (2, 3, 2):
+        alike(f, by_torch, doubles(1.1, -0.5), n)
+    expect(calls, 2, 2)
+    x = doubles(1.5, grad=False)
+    assert f(x, 1)[0].tolist() == [2.25] and x.tolist() == [1.5]
+
+
+@qd.kernel
+def counted(x: qd.types.ndarray(), y: qd.types.ndarray(), of_each: qd.types.ndarray(dtype=qd.i32)):
+    for i in x:
+        y[i] = x[i] * 2
+        of_each[i] = i
+
+
+def test_results_that_are_integers_and_made_by_functions(calls):
+    f = qd.torch_function(counted, outputs={1: 0, 2: lambda x: x.shape})
+    for size in (2, 3):
+        x = torch.ones(size, dtype=torch.float64, device=PLACE, requires_grad=True)
+        y, numbers = f(x)
+        assert numbers.tolist() == list(range(size)) and not numbers.requires_grad
+        assert torch.autograd.grad(y.sum(), x)[0].tolist() == [2] * size
+    expect(calls, 1, 1)
+    starts = iter([2, 3, 4])
+    g = qd.torch_function(counted, outputs={1: lambda x: torch.zeros(2, next(starts), dtype=torch.float64, device=PLACE)[:, 0], 2: 0})
+    for _ in range(3):
+        assert g(doubles(1.0, 2.0))[0].tolist() == [2, 4]
+
+
+@qd.data_oriented
+class Scaled:
+    def __init__(self, factor):
+        self.factor = factor
+
+    @qd.kernel
+    def times(self, x: qd.types.ndarray(), y: qd.types.ndarray()):
+        for i in x:
+            y[i] = x[i] * self.factor
+
+
+def test_members_that_change(calls):
+    scaled = Scaled(2.0)
+    f = qd.torch_function(scaled.times, outputs={1: 0})
+    x = doubles(1.0, 3.0)
+    assert [f(x).tolist() for _ in range(2)] == [[2, 6]] * 2
+    y = f(x)
+    scaled.factor = 5.0
+    with pytest.raises(qd.CannotReplay, match="member of an object"):
+        y.sum().backward()
+    for _ in range(2):
+        y = f(x)
+        assert y.tolist() == [5, 15] and torch.autograd.grad(y.sum(), x)[0].tolist() == [5, 5]
+
+
+def test_vectors_of_other_sizes():
+    @qd.kernel
+    def lengths(x: qd.types.ndarray(element_dim=1), y: qd.types.ndarray()):
+        for i in x:
+            y[i] = x[i].norm_sqr()
+    f = qd.torch_function(lengths, outputs={1: lambda x: x.shape[:1]})
+    for _ in range(2):
+        for size in (2, 3):
+            alike(f, lambda x: (x * x).sum(1), torch.rand(4, size, dtype=torch.float64, device=PLACE).requires_grad_())
+
+
+@qd.kernel
+def squared(x: qd.types.ndarray(), total: qd.types.ndarray()):
+    for i in x:
+        total[None] += x[i] * x[i]
+
+
+def test_what_goes_on_around_a_call(calls):
+    f = qd.torch_function(mixed, outputs={3: 0, 4: ()})
+    x, w = doubles(1.0, 2.0), doubles(0.5, -1.0)
+    f(x, w, 1.0)
+    start, loss = qd.ndarray(qd.f64, shape=1, needs_grad=True), qd.ndarray(qd.f64, shape=(), needs_grad=True)
+    with qd.ad.Tape(loss):
+        assert float(f(x, w, 1.0)[1].detach()) == 5
+        squared(start, loss)
+    torch.testing.assert_close(torch.func.grad(lambda x: f(x, w, 1.0)[1])(x.detach()), 2 * x.detach())
+    expect(calls, 0, 0)
+    qd.init(arch=getattr(qd, DEVICE))
+    alike(f, mixed_by_torch, x, w, 1.0)
+    expect(calls, 0, 0)
+    alike(f, mixed_by_torch, x, w, 1.0)
+    expect(calls, 1, 1)
+
+
+def test_errors_are_those_of_the_first_call(calls):
+    f = qd.torch_function(mixed, outputs={3: 0, 4: ()})
+    x = doubles(1.0, 2.0)
+    f(x, x, 1.0)
+    with pytest.raises(qd.QuadrantsRuntimeTypeError, match="complex|elements|dtype|cannot be"):
+        f(x, "two", 1.0)
+    with pytest.raises(TypeError, match="missing"):
+        f(x, x)
+    with pytest.raises(qd.BadArgument, match="sparse"):
+        f(x.detach().to_sparse(), x, 1.0)
+
+
+def test_threads_have_calls_of_their_own():
+    f = qd.torch_function(mixed, outputs={3: 0, 4: ()})
+    f(doubles(1.0), doubles(1.0), 1.0)
+    failed = []
+
+    def work(k):
+        for n in range(50):
+            x = torch.full((k + 1,), float(n), dtype=torch.float64, device=PLACE, requires_grad=True)
+            if torch.autograd.grad(f(x, x, 1.0)[1], x)[0].tolist() != [2.0 * n] * (k + 1):
+                failed.append((k, n))
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert not failed
