@@ -10,10 +10,6 @@ namespace spv = mlir::spirv;
 
 namespace costate::conversion {
 
-bool isKernel(LLVM::LLVMFuncOp function) {
-  return function.getCConv() == LLVM::cconv::CConv::PTX_Kernel;
-}
-
 /// Loops at any depth, those of functions that are called among them.
 static int64_t loopsIn(Operation *code) {
   int64_t loops = 0;

@@ -6,8 +6,6 @@
 
 namespace costate::conversion {
 
-bool isKernel(mlir::LLVM::LLVMFuncOp function);
-
 /// At the start of a kernel.
 void startPasses(Translation &t);
 /// Counts a pass through `code`.

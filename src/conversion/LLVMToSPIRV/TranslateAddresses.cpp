@@ -10,38 +10,8 @@ namespace {
 
 //===-- Tables of constants -----------------------------------------------===//
 
-/// The bytes of what numbers are in memory.
-std::string bytesOf(DenseElementsAttr numbers) {
-  std::string bytes;
-  auto add = [&](const APInt &number) {
-    for (unsigned at = 0; at < number.getBitWidth(); at += 8)
-      bytes += static_cast<char>(number.lshr(at).trunc(8).getZExtValue());
-  };
-  if (isa<FloatType>(numbers.getElementType()))
-    for (const APFloat &number : numbers.getValues<APFloat>())
-      add(number.bitcastToAPInt());
-  else
-    for (const APInt &number : numbers.getValues<APInt>())
-      add(number.zext(llvm::alignTo(number.getBitWidth(), 8)));
-  return bytes;
-}
-
-FailureOr<std::string> contentsOf(Translation &t, LLVM::AddressOfOp op) {
-  auto table = SymbolTable::lookupNearestSymbolFrom<LLVM::GlobalOp>(
-      op, op.getGlobalNameAttr());
-  Attribute contents = table.getValueOrNull();
-  if (auto text = dyn_cast_or_null<StringAttr>(contents))
-    return text.str();
-  if (auto numbers = dyn_cast_or_null<DenseElementsAttr>(contents))
-    return bytesOf(numbers);
-  if (isa_and_nonnull<LLVM::ZeroAttr>(contents))
-    return std::string(
-        t.layout.getTypeSize(table.getGlobalType()).getFixedValue(), '\0');
-  return op.emitError("the contents of a table are not numbers");
-}
-
 LogicalResult table(Translation &t, LLVM::AddressOfOp op) {
-  FailureOr<std::string> bytes = contentsOf(t, op);
+  FailureOr<std::string> bytes = tableBytes(t.layout, op);
   if (failed(bytes))
     return failure();
   uint64_t start = t.b.module.placeTable(op.getGlobalName(), *bytes);

@@ -2,15 +2,11 @@
 /// One function of the LLVM dialect, with structured control flow, while it
 /// becomes one of SPIR-V: what the groups of operations share.
 
+#include "conversion/LLVMToSPIRV/Imported.h"
 #include "conversion/LLVMToSPIRV/PrivateMemory.h"
 #include "conversion/LLVMToSPIRV/SpirvBuilder.h"
 
-#include "llvm/ADT/StringMap.h"
-
 namespace costate::conversion {
-
-/// Where global variables in shared memory start.
-using SharedLayout = llvm::StringMap<uint64_t>;
 
 struct Translation {
   Translation(SpirvModule &module, const SharedLayout &shared,
