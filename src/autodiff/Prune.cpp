@@ -2,6 +2,7 @@
 
 #include "autodiff/activity/Flow.h"
 #include "ir/LoopPairs.h"
+#include "ir/Plan.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
@@ -32,8 +33,8 @@ public:
                                              : isRoot(op);
       if (isKept)
         keep(op);
-      if (isa<tape::PlanOp, tape::ScheduleOp>(op))
-        keepPlanned(op);
+      if (auto plan = dyn_cast<tape::PlanOp>(op))
+        keepPlanned(plan);
     });
     while (!pending.empty())
       visit(pending.pop_back_val());
@@ -55,17 +56,38 @@ private:
     if (isa<tape::PushOp, tape::PopOp>(op))
       return !op->hasAttr("record");
     return op->getNumRegions() == 0 && !isa<ir::LoadOp>(op) &&
-           !ir::isOfLocal(op) && !isa<tape::BudgetOp>(op) &&
+           !ir::isOfLocal(op) && !isa<tape::BudgetOp, tape::ScheduleOp>(op) &&
            !isMemoryEffectFree(op);
   }
 
-  /// A plan for readers tells of loops and records as they were made.
-  void keepPlanned(Operation *plan) {
-    if (isa<tape::ScheduleOp>(plan))
-      keep(plan->getNextNode());
+  /// A plan for readers tells of records, and results of branches, as they were
+  /// made.
+  void keepPlanned(tape::PlanOp plan) {
     for (auto [number, record] : records)
       for (Value value : record.pop.getValues())
         need(value);
+    auto branch = dyn_cast<scf::IfOp>(plan->getParentOp());
+    Operation *yield = plan->getBlock()->getTerminator();
+    for (auto [at, value] : llvm::enumerate(yield->getOperands()))
+      if (branch && llvm::is_contained(plan.getSaved(), value))
+        need(branch.getResult(at));
+  }
+
+  /// What a schedule for readers tells of: the loop over a segment, and that
+  /// over the rest.
+  void keepScheduled(Operation *loop) {
+    tape::ScheduleOp schedule = tape::scheduleOf(loop);
+    if (!schedule)
+      return;
+    keep(schedule);
+    for (Operation &part : *tape::bodyOf(loop))
+      if (part.hasAttr(ir::segmentAttr))
+        keep(&part);
+    Operation *rest = schedule.getRest() ? loop->getNextNode() : nullptr;
+    while (rest && !rest->hasAttr(ir::restAttr))
+      rest = rest->getNextNode();
+    if (rest)
+      keep(rest);
   }
 
   /// A private array that somebody loads from needs what is written to it.
@@ -84,6 +106,8 @@ private:
     while (!isa<ir::KernelOp>(op) && kept.insert(op).second) {
       needOperands(op);
       keepClaim(op);
+      if (isa<scf::ForOp, scf::WhileOp>(op))
+        keepScheduled(op);
       op = op->getParentOp();
     }
   }
@@ -279,6 +303,13 @@ void pruneWithinParts(ir::KernelOp kernel) {
   prune(kernel, Roots::ClaimsAndRanges);
 }
 
-void pruneGradient(ir::KernelOp gradient) { prune(gradient, Roots::Nothing); }
+void pruneGradient(ir::KernelOp gradient) {
+  prune(gradient, Roots::Nothing);
+  gradient.walk([](tape::ScheduleOp schedule) {
+    if (schedule.getKeep() &&
+        !ir::contains<tape::PushOp>(tape::loopOf(schedule)))
+      schedule.erase();
+  });
+}
 
 } // namespace costate::autodiff

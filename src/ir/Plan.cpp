@@ -31,8 +31,20 @@ PlanOp planOf(Block *block) {
   return plans.empty() ? PlanOp() : *plans.begin();
 }
 
+static bool isLoop(Operation *op) { return isa<scf::ForOp, scf::WhileOp>(op); }
+
 ScheduleOp scheduleOf(Operation *loop) {
-  return dyn_cast_or_null<ScheduleOp>(loop->getPrevNode());
+  Operation *op = loop->getPrevNode();
+  while (op && !isa<ScheduleOp>(op) && !isLoop(op))
+    op = op->getPrevNode();
+  return dyn_cast_or_null<ScheduleOp>(op);
+}
+
+Operation *loopOf(ScheduleOp schedule) {
+  Operation *op = schedule->getNextNode();
+  while (op && !isLoop(op))
+    op = op->getNextNode();
+  return op;
 }
 
 //===-- Values ------------------------------------------------------------===//
@@ -186,7 +198,7 @@ static bool hasLength(scf::ForOp segments, Value bound, ScheduleOp schedule) {
 }
 
 static LogicalResult verifySegments(ScheduleOp schedule) {
-  auto loop = dyn_cast<scf::ForOp>(schedule->getNextNode());
+  auto loop = dyn_cast<scf::ForOp>(loopOf(schedule));
   if (!loop ||
       !areEqual(withoutSkips(loop.getUpperBound()), schedule.getCount()))
     return schedule.emitOpError("has another number of segments than the loop "
@@ -313,8 +325,8 @@ private:
 } // namespace
 
 LogicalResult ScheduleOp::verify() {
-  Operation *loop = (*this)->getNextNode();
-  if (!isa_and_nonnull<scf::ForOp, scf::WhileOp>(loop))
+  Operation *loop = loopOf(*this);
+  if (!loop)
     return emitOpError("does not stand in front of a loop");
   if (getKeep() + getOnline() + bool(getCount()) != 1)
     return emitOpError("says either `keep`, or `segments`, or `online`");

@@ -14,6 +14,8 @@ bool isRecomputable(mlir::Value value);
 /// The plan of a block, and the schedule of a loop; null if there is none.
 PlanOp planOf(mlir::Block *block);
 ScheduleOp scheduleOf(mlir::Operation *loop);
+/// The loop that a schedule is about: the next one.
+mlir::Operation *loopOf(ScheduleOp schedule);
 
 /// Whether the plans below `root` are right, and all loops of pairs have a
 /// schedule.

@@ -112,7 +112,7 @@ def Tape_ScheduleOp : Tape_Op<"schedule", [AttrSizedOperandSegments,
                                             MemoryEffects<[MemWrite<Tape_Memory>]>]> {
   let summary = "which iterations of the next loop are saved, and which run again";
   let description = [{
-    The part of the plan that is about a loop; stands right in front of it.
+    The part of the plan that is about a loop, the next one in the block.
 
     ```mlir
     tape.schedule keep

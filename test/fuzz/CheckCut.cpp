@@ -1,6 +1,7 @@
 /// Gradients that save other things, or whose loops run again from checkpoints.
 
 #include "fuzz/Checker.h"
+#include "ir/Plan.h"
 
 #include "mlir/Interfaces/LoopLikeInterface.h"
 
@@ -77,27 +78,35 @@ void Checker::cutLoops(ArrayRef<bool> active, const Arrays &weights) {
 }
 
 /// With all plans: one that saves all, those of the targets, random ones; the
-/// last one on a tape that may be too short.
+/// last one on a tape that may be too short. That one is read as it prints.
 void Checker::plans(ArrayRef<bool> active, const Arrays &weights) {
   using sizing::Costs, sizing::Policy, sizing::Target;
   const Policy policies[] = {
       {.choice = Policy::Choice::SaveAll},
       {.costs = Costs(random.below(2) ? Target::Gpu : Target::GpuFastMath)},
       {.choice = Policy::Choice::Random, .seed = seed},
-      {.choice = Policy::Choice::Random, .seed = seed + 1}};
+      {.choice = Policy::Choice::Random, .seed = seed + 1, .keepsPlans = true}};
   size_t need = peak;
   for (const Policy &policy : policies) {
-    bool byBudget = &policy == std::end(policies) - 1;
+    bool byBudget = policy.keepsPlans;
+    std::string reason;
+    OwningOpRef<ModuleOp> planned;
     auto mode = [&](ir::KernelOp primal, ArrayRef<bool> flags,
                     autodiff::Refusal &refusal) {
-      return autodiff::differentiateReverse(primal, flags, refusal,
-                                            autodiff::Owners::Asked,
-                                            {.byBudget = byBudget}, policy);
+      auto gradient = autodiff::differentiateReverse(
+          primal, flags, refusal, autodiff::Owners::Asked,
+          {.byBudget = byBudget}, policy);
+      if (byBudget && succeeded(gradient)) {
+        planned = moduleWith(gradient->kernel);
+        tape::erasePlans(gradient->kernel);
+      }
+      return gradient;
     };
-    std::string reason;
     auto other = differentiate(kernel, mode, active, reason);
     if (!other)
       throw Mismatch{Property::Plans, "refused with another plan: " + reason};
+    if (byBudget)
+      prints(kernelOf(*planned));
     expectSame(Property::Plans, *other, weights,
                byBudget ? need / 2 + 1 : SIZE_MAX);
   }
