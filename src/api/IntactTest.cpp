@@ -87,6 +87,29 @@ TEST_F(Intact, IntermediatesThatSomebodyHasWrittenAgain) {
               [&] { compose.grad(a, b, c); });
 }
 
+TEST_F(Intact, WhatNobodyReadsMayBeAnything) {
+  Kernel k = kernel("some", [](ArrayRef<double, 1> x, ArrayRef<double, 1> y,
+                               ArrayRef<double, 1> z, ArrayRef<int, 1> n) {
+    parallel(x.size(), [&](Index i) { y(i) = sin(x(i)); });
+    parallel(x.size(), [&](Index i) {
+      IF (n(i) > 0) {
+        z(i) = y(i) * y(i);
+      }
+    });
+  });
+  Array<double> a = floats({1, 1}), b = floats({0, 0}), c = floats({0, 0});
+  Array<int> n = integers({1, 0});
+  k(a, b, c, n);
+  double held = b.to_host()[0];
+  b.from_host({held, 7});
+  c.grad().fill(1);
+  k.grad(a, b, c, n);
+  EXPECT_NEAR(a.grad().to_host()[0], std::sin(2), 1e-14);
+  b.from_host({7, held});
+  expectError(ErrorCode::CannotReplay, {"element 0 of argument 2 is 7, not"},
+              [&] { k.grad(a, b, c, n); });
+}
+
 TEST_F(Intact, FastMathMayRoundOtherwise) {
   Kernel fast = kernel(
       "compose",

@@ -88,10 +88,23 @@ ir::AssertOp require(Builder &b, Value condition, StringRef text, Value array,
   return ir::AssertOp::create(b, condition, text, all, /*refuses=*/true);
 }
 
+static ir::LoadOp loadHeld(Builder &b, Type type, Value array,
+                           ValueRange indices) {
+  auto held = ir::LoadOp::create(b, type, array, indices);
+  held->setAttr(keptAttr, b.getUnitAttr());
+  return held;
+}
+
+void refuseOther(Builder &b, Value found, Value array, ValueRange indices) {
+  Value held = loadHeld(b, found.getType(), array, indices);
+  Value no = arith::ConstantOp::create(b, b.getBoolAttr(false));
+  require(b, no, otherValueText(found.getType()), array, indices,
+          {held, found});
+}
+
 ir::AssertOp requireHeld(Builder &b, Value found, Value array,
                          ValueRange indices) {
-  auto held = ir::LoadOp::create(b, found.getType(), array, indices);
-  held->setAttr(keptAttr, b.getUnitAttr());
+  Value held = loadHeld(b, found.getType(), array, indices);
   Value same = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
                                      bitsOf(b, found), bitsOf(b, held));
   return require(b, same, otherValueText(found.getType()), array, indices,

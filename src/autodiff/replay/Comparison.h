@@ -21,6 +21,10 @@ ir::AssertOp require(mlir::ImplicitLocOpBuilder &b, mlir::Value condition,
 ir::AssertOp requireHeld(mlir::ImplicitLocOpBuilder &b, mlir::Value found,
                          mlir::Value array, mlir::ValueRange indices);
 
+/// Ends the launch: memory holds another value than `found`.
+void refuseOther(mlir::ImplicitLocOpBuilder &b, mlir::Value found,
+                 mlir::Value array, mlir::ValueRange indices);
+
 /// Exponents of relative distances for f64 and f32. What may be overwritten may
 /// have changed by any distance; that of `fast_math` in few operations makes no
 /// other gradient than `fast_math` does.

@@ -114,6 +114,7 @@ public:
       kernel.erase();
       return failure();
     }
+    deferInPlace();
     initialise();
     clean();
     return kernel;
@@ -181,8 +182,7 @@ private:
       op->erase();
     kernel.walk([&](ir::LoadOp load) {
       auto known = compared.find(numberOf(load, loadAttr));
-      bool isFound = isInPlace(load.getArray()) && !load->hasAttr(openAttr);
-      if (known != compared.end() && !isFound)
+      if (known != compared.end())
         addComparison(load, known->second);
     });
     return success();
@@ -475,17 +475,32 @@ private:
     return array;
   }
 
+  Value appendMarks(unsigned argument) {
+    auto type = cast<ir::ArrayType>(kernel.getArgumentTypes()[argument]);
+    OpBuilder b(kernel.getContext());
+    return append(
+        argument,
+        ir::ArrayType::get(b.getContext(), b.getI8Type(), type.getRank()),
+        ir::ownersOfAttr);
+  }
+
   Value marksOf(unsigned argument) {
     Value &array = marks[argument];
-    if (!array) {
-      auto type = cast<ir::ArrayType>(kernel.getArgumentTypes()[argument]);
-      OpBuilder b(kernel.getContext());
-      array = append(
-          argument,
-          ir::ArrayType::get(b.getContext(), b.getI8Type(), type.getRank()),
-          ir::ownersOfAttr);
-    }
-    return array;
+    return array ? array : array = appendMarks(argument);
+  }
+
+  /// Whether memory holds another value than was found: not Untouched.
+  Value differencesIn(unsigned argument) {
+    Value &array = differences[argument];
+    return array ? array : array = appendMarks(argument);
+  }
+
+  /// What was found there.
+  Value foundIn(unsigned argument) {
+    Value &array = founds[argument];
+    return array ? array
+                 : array = append(argument, kernel.getArgumentTypes()[argument],
+                                  ir::scratchOfAttr);
   }
 
   /// Gradients, and what has the same arguments, keep such writes.
@@ -572,7 +587,7 @@ private:
       comparison.erase();
     auto store = dyn_cast<ir::StoreOp>(access.op);
     if (!store)
-      return;
+      return requireNoDifference(access);
     Builder b(store.getLoc(), store);
     Value found = store.getValue();
     Type element = store.getArray().getType().getElementType();
@@ -582,7 +597,51 @@ private:
         requireHeld(b, found, store.getArray(), store.getIndices());
     if (isTolerant)
       tolerateRounding(assertion, ofSums);
+    unsigned argument = argumentOf(store.getArray());
+    auto mark = ir::StoreOp::create(
+        b, markOf(b, Untouched), differencesIn(argument), store.getIndices());
+    repeat(mark, 0);
+    inPlaceStores.push_back({assertion, mark, argument});
     store.erase();
+  }
+
+  /// What memory does not hold matters where it is read.
+  void deferInPlace() {
+    for (auto [assertion, mark, argument] : inPlaceStores)
+      noteDifference(assertion, mark, argument);
+  }
+
+  void noteDifference(ir::AssertOp assertion, ir::StoreOp mark,
+                      unsigned argument) {
+    Builder b(assertion.getLoc(), assertion);
+    Value holds = assertion.getCondition();
+    Value difference = arith::SelectOp::create(b, holds, markOf(b, Untouched),
+                                               markOf(b, Read));
+    Value found = foundOf(assertion);
+    mark.getValueMutable().assign(difference);
+    mark->moveAfter(difference.getDefiningOp());
+    b.setInsertionPointAfter(mark);
+    Value yes = arith::ConstantOp::create(b, b.getBoolAttr(true));
+    auto branch = scf::IfOp::create(b, arith::XOrIOp::create(b, holds, yes),
+                                    /*withElseRegion=*/false);
+    b.setInsertionPointToStart(branch.thenBlock());
+    repeat(ir::StoreOp::create(b, found, foundIn(argument), mark.getIndices()),
+           0);
+    assertion.erase();
+  }
+
+  void requireNoDifference(const ArrayAccess &access) {
+    Builder b(access.op->getLoc(), access.op);
+    unsigned argument = argumentOf(access.array);
+    Value mark = ir::LoadOp::create(b, b.getI32Type(), differencesIn(argument),
+                                    access.indices);
+    auto branch = scf::IfOp::create(
+        b, compare(b, arith::CmpIPredicate::ne, mark, markOf(b, Untouched)),
+        /*withElseRegion=*/false);
+    b.setInsertionPointToStart(branch.thenBlock());
+    Type type = access.op->getResult(0).getType();
+    auto found = ir::LoadOp::create(b, type, foundIn(argument), access.indices);
+    refuseOther(b, found, access.array, access.indices);
   }
 
   void move(const ArrayAccess &access) {
@@ -602,6 +661,8 @@ private:
     for (auto [argument, array] : scratch)
       ir::CopyOp::create(b, kernel.getArgument(argument), array);
     for (auto [argument, array] : marks)
+      fill(b, array, markOf(b, Untouched));
+    for (auto [argument, array] : differences)
       fill(b, array, markOf(b, Untouched));
     for (auto [argument, array] : errorsOf)
       fill(b, array,
@@ -654,7 +715,15 @@ private:
   Arguments marked, leftOpen;      ///< arrays with marks
   llvm::SetVector<Place> repeated; ///< gradients make the writes there again
   llvm::DenseMap<int64_t, bool> compared; ///< loads: isRepeated
-  llvm::MapVector<unsigned, Value> scratch, marks, errorsOf;
+  llvm::MapVector<unsigned, Value> scratch, marks, errorsOf, differences,
+      founds;
+  /// What compares, and then says so for reads of the element.
+  struct InPlaceStore {
+    ir::AssertOp assertion;
+    ir::StoreOp mark;
+    unsigned argument;
+  };
+  SmallVector<InPlaceStore> inPlaceStores;
 };
 
 } // namespace
