@@ -112,9 +112,12 @@ public:
   /// caller has queued there, and after what the device was asked to do
   /// before. Holds for all threads. The stream must live until the device goes
   /// back to its own one. Costs nothing if it is the stream already, else an
-  /// event. Error(BadArgument) on devices other than `cuda`;
-  /// Error(CannotCapture), also of all further work, while somebody captures
-  /// the stream.
+  /// event. Error(BadArgument) on devices other than `cuda`.
+  ///
+  /// While somebody captures the stream, launches, and copies and fills of
+  /// arrays on the device, become a part of that graph, which keeps the scratch
+  /// memory that they need, but not the arrays; everything else is
+  /// Error(CannotCapture). What the graph writes counts as written by others.
   void use_stream(void *stream) const;
   void use_own_stream() const;
 

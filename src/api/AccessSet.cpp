@@ -44,6 +44,12 @@ void AccessSet::countWrites() const {
       use.array->countWrite();
 }
 
+void AccessSet::noteOthersWriting() const {
+  for (const ArrayUse &use : all())
+    if (use.written)
+      use.array->strangers.fetch_add(1);
+}
+
 SingleUse::SingleUse(ArrayStorage &array, const Box *written, User user,
                      Loc loc)
     : written(written), user(user), loc(loc) {

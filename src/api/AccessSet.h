@@ -27,6 +27,8 @@ public:
   void tellWatchers(Part part = Part::All) const;
   /// After it.
   void countWrites() const;
+  /// From here on others may write what this writes.
+  void noteOthersWriting() const;
 
 protected:
   ~AccessSet() = default;

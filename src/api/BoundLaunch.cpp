@@ -288,7 +288,10 @@ void BoundLaunch::execute(const VersionArrays &versions) const {
   runtime::KeptLaunch kept = request(versions, workspace);
   Result<runtime::LaunchReport> report = launch(std::move(kept), versions);
   countWrites();
-  noteTapes(compiled, checked(std::move(report)));
+  runtime::LaunchReport done = checked(std::move(report));
+  noteTapes(compiled, done);
+  if (done.isInGraph)
+    noteOthersWriting();
   compiled.versionBytes = versions.bytes();
 }
 

@@ -63,6 +63,8 @@ struct LaunchRequest {
 struct LaunchReport {
   size_t tapeBytes = 0; ///< the largest tape, within a factor of two
   size_t allBytes = 0;  ///< GPU: of all tapes, besides on-chip memory
+  /// GPU: somebody else has captured the launch, and may repeat it at any time.
+  bool isInGraph = false;
 };
 
 class Graph;

@@ -40,12 +40,13 @@ def __getattr__(name: str) -> Any:
 
 
 def _group_of(group: Any) -> _core.Communicator:
-    if isinstance(group, _core.Communicator):
-        return group
-    if group is None and "torch" not in _sys.modules:
-        raise BadArgument("there is no group of ranks: pass `group`, or call `torch.distributed.init_process_group` first")
-    from costate.distributed.torch_group import of_process_group
-    return of_process_group(group)
+    if not isinstance(group, _core.Communicator):
+        if group is None and "torch" not in _sys.modules:
+            raise BadArgument("there is no group of ranks: pass `group`, or call `torch.distributed.init_process_group` first")
+        from costate.distributed.torch_group import of_process_group
+        group = of_process_group(group)
+    carrier: _core.Communicator = group.of_device() if hasattr(group, "of_device") else group
+    return carrier
 
 
 def _storage_of(x: Any, what: str) -> Any:
@@ -82,8 +83,6 @@ def _launch(name: str, primal: Callable[[], None], tangent: Callable[[], None]) 
     """Launches as its surroundings want it."""
     if _state.tracing:
         raise QuadrantsSyntaxError(f"`{name}` in a kernel; call it between launches")
-    if _state.capture is not None:
-        raise CannotCapture(f"a graph cannot repeat `{name}`, whose messages the host sends; call it between replays")
     _storage.flush()
     with _in_python():
         if _state.forward is not None:
@@ -133,19 +132,34 @@ class _Exchange:
         with _in_python():
             self._core.grad()
 
+    def finish_grad(self) -> None:
+        """The gradient of `finish`, which comes before that of `start`: sends adjoints of what was overwritten, and clears them."""
+        with _in_python():
+            self._core.finish_grad()
+
+    def start_grad(self) -> None:
+        """The gradient of `start`: waits for what others send, and adds it to the adjoints of what was read."""
+        with _in_python():
+            self._core.start_grad()
+
 
 class Halo(_Exchange):
     """The first and last `width` slices of `x` along `axis`, which are copies of slices of the ranks before and after.
 
     `halo()` brings them up to date. The rank before the first one is the last with `periodic`; else the halo at an end of
     the domain stays as it is. `x` is a field or ndarray of part and halo, of the same dtype and shape on all ranks but for the
-    extent along `axis`. BadArgument on all ranks if that is not so, or if a part is thinner than the halo.
+    extent along `axis`, or a list of such, whose halos go in one exchange. BadArgument on all ranks if that is not so, or if a
+    part is thinner than the halo.
     """
 
     def __init__(self, x: Any, axis: int = 0, width: int = 1, periodic: bool = False, group: Any = None) -> None:
-        count = len(getattr(x, "shape", ()))
+        arrays = list(x) if isinstance(x, (list, tuple)) else [x]
+        count = len(getattr(arrays[0], "shape", ())) if arrays else 0
         place = axis % count if -count <= axis < count else -1
-        super().__init__(group, [x], functools.partial(_core.Halo, axis=place, width=width, periodic=bool(periodic)))
+
+        def make(*cores: _core.Array, group: _core.Communicator) -> _core.Halo:
+            return _core.Halo(list(cores), axis=place, width=width, periodic=bool(periodic), group=group)
+        super().__init__(group, arrays, make)
 
 
 class Scatter(_Exchange):
@@ -180,6 +194,8 @@ def all_reduce(x: Any, group: Any = None, *, ordered: bool = False, replicated: 
     of the sum over ranks of the losses, and the adjoint of the sum is the sum of adjoints.
     """
     x = _storage_of(x, "`all_reduce`")
+    if _state.capture is not None:
+        raise CannotCapture("a graph cannot repeat `all_reduce`, in which ranks compare what they ask for; call it between replays")
     _storage.flush()
     communicator = _group_of(group)
     with _in_python():

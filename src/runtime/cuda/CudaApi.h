@@ -36,6 +36,8 @@ using Code = struct CodeObject *;
 using Function = struct FunctionObject *;
 using GraphHandle = struct GraphObject *;
 using GraphRun = struct GraphRunObject *;
+using Held = struct HeldObject *;
+using GraphNode = struct GraphNodeObject *;
 
 enum class DeviceAttribute : int {
   Multiprocessors = 16,
@@ -62,8 +64,9 @@ struct PoolProperties {
   unsigned char reserved[56] = {};
 };
 
-/// What a thread that captures may do: others are not concerned.
-enum class CaptureMode : int { ThreadLocal = 1 };
+/// What must be left alone during a capture: by the thread that captures, or
+/// (Relaxed) by nobody.
+enum class CaptureMode : int { Global = 0, ThreadLocal = 1, Relaxed = 2 };
 enum class CaptureStatus : int { None = 0, Active = 1 };
 
 enum class MemoryKind : int { Device = 2 };
@@ -96,6 +99,8 @@ inline void *const launchEnd = nullptr;
 constexpr unsigned blockingStream = 0, nonBlockingStream = 1;
 constexpr unsigned hostForAllDevices = 1, hostForCode = 2;
 constexpr unsigned eventWithTime = 0, eventWithoutTime = 2;
+/// What a graph holds is let go of on a thread of the driver, at some time.
+constexpr unsigned letGoAnyTime = 1, graphOwns = 1;
 
 // clang-format off
 #define COSTATE_CUDA_FUNCTIONS(F)                                              \
@@ -117,6 +122,13 @@ constexpr unsigned eventWithTime = 0, eventWithoutTime = 2;
   F(waitForStream, cuStreamSynchronize, Stream)                                \
   F(streamWaitsFor, cuStreamWaitEvent, Stream, Event, unsigned)                \
   F(captureStatus, cuStreamIsCapturing, Stream, CaptureStatus *)               \
+  F(captureInfo, cuStreamGetCaptureInfo_v2, Stream, CaptureStatus *,           \
+    unsigned long long *, GraphHandle *, const GraphNode **, size_t *)         \
+  F(exchangeMode, cuThreadExchangeStreamCaptureMode, CaptureMode *)            \
+  F(hold, cuUserObjectCreate, Held *, void *, void (*)(void *), unsigned,      \
+    unsigned)                                                                  \
+  F(giveToGraph, cuGraphRetainUserObject, GraphHandle, Held, unsigned,         \
+    unsigned)                                                                  \
   F(beginCapture, cuStreamBeginCapture_v2, Stream, CaptureMode)                \
   F(endCapture, cuStreamEndCapture, Stream, GraphHandle *)                     \
   F(instantiate, cuGraphInstantiateWithFlags, GraphRun *, GraphHandle,         \

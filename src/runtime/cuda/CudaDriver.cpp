@@ -86,6 +86,7 @@ public:
 
   const gpu::Properties &properties() const override { return gpuProperties; }
   Result<std::byte *> allocate(size_t bytes) override {
+    cuda::endDropped();
     return memory->allocate(bytes);
   }
   void release(std::byte *address) override { memory->release(address); }
@@ -122,6 +123,13 @@ public:
 
   Result<> useStream(std::optional<void *> stream) override;
   Result<bool> letWait(void *stream) override;
+  uint64_t captureOfOthers() override { return session->captureOfOthers(); }
+  Result<> goTo(gpu::Place place) override;
+  Result<> giveToGraph(std::shared_ptr<void> held) override {
+    return session->result(session->giveToGraph(std::move(held)),
+                           "keep memory for a graph");
+  }
+  void endDropped() override { cuda::endDropped(); }
   Result<> beginCapture() override;
   Result<std::shared_ptr<gpu::Captured>> endCapture() override;
   Result<> replay(gpu::Captured &captured) override;
@@ -141,6 +149,7 @@ private:
   Result<std::shared_ptr<gpu::Module>> loadImage(const std::string &image);
   Result<std::shared_ptr<CudaModule>> assemble(const std::string &image);
   Result<std::shared_ptr<gpu::Module>> ownCode();
+  Result<> prepareOwnCode();
 
   gpu::Properties gpuProperties;
   std::shared_ptr<Session> session;
@@ -150,6 +159,7 @@ private:
   std::shared_ptr<EventClock> clock;
   std::mutex ownCodeMutex;
   std::shared_ptr<gpu::Module> ownCodeModule;
+  bool isOwnCodeReady = false; ///< for graphs
 };
 
 size_t CudaModule::localBytes(const std::string &symbol) {
@@ -224,6 +234,8 @@ Result<int64_t> CudaDriver::residentBlocks(gpu::Module &module,
 }
 
 Result<> CudaDriver::upload(std::byte *to, const void *from, size_t bytes) {
+  if (session->captureOfOthers())
+    return session->failure(captureUnsupported, "receive data");
   session->counters().uploads += bytes > 0;
   return session->result(staging.upload(to, from, bytes), "receive data");
 }
@@ -231,6 +243,8 @@ Result<> CudaDriver::upload(std::byte *to, const void *from, size_t bytes) {
 Result<> CudaDriver::download(void *to, const std::byte *from, size_t bytes) {
   if (bytes == 0)
     return {};
+  if (session->captureOfOthers())
+    return session->failure(captureUnsupported, "send data");
   ++session->counters().downloads;
   return session->result(readback.download(to, from, bytes), "send data");
 }
@@ -412,20 +426,35 @@ Result<> CudaDriver::useStream(std::optional<void *> stream) {
 
 Result<bool> CudaDriver::letWait(void *stream) {
   Status status = session->letWait(static_cast<Stream>(stream));
-  if (status == captureUnsupported)
-    return Failure{ErrorCode::CannotCapture,
-                   "somebody captures the stream that is to wait for the "
-                   "device; share arrays before the capture begins"};
   if (status != success)
     return session->failure(status, "let another stream wait");
   return true;
 }
 
-Result<> CudaDriver::beginCapture() {
-  // Code cannot be loaded while a thread captures.
+/// Code cannot be loaded while a thread captures.
+Result<> CudaDriver::prepareOwnCode() {
   Result<std::shared_ptr<gpu::Module>> fills = ownCode();
   Result<> ready = fills ? prepare(**fills, "fill", 0) : fills.error();
-  if (!ready)
+  isOwnCodeReady = ready.ok();
+  return ready;
+}
+
+Result<> CudaDriver::goTo(gpu::Place place) {
+  auto go = [&](gpu::Place there) {
+    return session->result(session->goTo(there), "work beside a graph");
+  };
+  if (place == gpu::Place::InGraph && !isOwnCodeReady) {
+    Result<> ready = go(gpu::Place::Aside);
+    if (ready)
+      ready = prepareOwnCode();
+    if (Result<> left = go(gpu::Place::Usual); !ready || !left)
+      return ready ? left : ready;
+  }
+  return go(place);
+}
+
+Result<> CudaDriver::beginCapture() {
+  if (Result<> ready = prepareOwnCode(); !ready)
     return ready;
   return session->result(session->beginCapture(), "start a graph");
 }

@@ -24,11 +24,21 @@ namespace costate::runtime::cuda {
 
 using Work = std::function<void()>;
 
+/// What a graph and all that is made of it have in common.
+using HeldByGraph = std::vector<std::shared_ptr<void>>;
+
+struct HeldObject {
+  std::shared_ptr<void> one;
+};
+
 struct GraphObject {
   std::vector<Work> work;
+  unsigned long long capture = 0; ///< its number
+  HeldByGraph held = {};
 };
 struct GraphRunObject {
   std::vector<Work> work;
+  HeldByGraph held = {};
 };
 
 struct StreamObject {
@@ -92,6 +102,7 @@ public:
   size_t liveGraphs() const { return graphs; }
   /// What a thread that captures must not do.
   size_t violations = 0;
+  CaptureMode mode = CaptureMode::Global; ///< of all threads
 
   /// A stream of somebody else in this process.
   Stream makeStream() {
@@ -131,7 +142,8 @@ private:
 
   /// To be called where a capturing thread would spoil its graph.
   static Status outsideOfCapture(Status status = success) {
-    if (fake->capturer != std::this_thread::get_id())
+    if (fake->capturer != std::this_thread::get_id() ||
+        fake->mode == CaptureMode::Relaxed)
       return status;
     ++fake->violations;
     return captureUnsupported;
@@ -194,6 +206,7 @@ private:
   static Api makeApi();
   static void makeDevice(Api &api);
   static void makeStreams(Api &api);
+  static void makeCaptures(Api &api);
   static void makeGraphs(Api &api);
   static void makeMemory(Api &api);
   static void makeCopies(Api &api);
@@ -207,6 +220,7 @@ private:
   std::set<void *> pinned;
   std::map<void *, size_t> allocations;
   size_t graphs = 0;
+  unsigned long long captures = 0; ///< begun so far
   std::thread::id capturer;
   std::recursive_mutex mutex;
   std::vector<std::unique_ptr<CodeObject>> codes;
@@ -328,16 +342,43 @@ inline void FakeCuda::makeStreams(Api &api) {
   };
 }
 
-inline void FakeCuda::makeGraphs(Api &api) {
+inline void FakeCuda::makeCaptures(Api &api) {
   api.captureStatus = [](Stream stream, CaptureStatus *status) {
     *status = streamOf(stream)->captured ? CaptureStatus::Active
                                          : CaptureStatus::None;
     return success;
   };
+  api.captureInfo = [](Stream stream, CaptureStatus *status,
+                       unsigned long long *id, GraphHandle *graph,
+                       const GraphNode **, size_t *) {
+    GraphObject *captured = streamOf(stream)->captured;
+    *status = captured ? CaptureStatus::Active : CaptureStatus::None;
+    *id = captured ? captured->capture : 0;
+    if (graph)
+      *graph = captured;
+    return success;
+  };
+  api.exchangeMode = [](CaptureMode *mode) {
+    std::swap(*mode, fake->mode);
+    return success;
+  };
+  api.hold = [](Held *held, void *object, void (*drop)(void *), unsigned,
+                unsigned) {
+    *held = new HeldObject{std::shared_ptr<void>(object, drop)};
+    return success;
+  };
+  api.giveToGraph = [](GraphHandle graph, Held held, unsigned, unsigned) {
+    graph->held.push_back(held->one);
+    delete held;
+    return success;
+  };
+}
+
+inline void FakeCuda::makeGraphs(Api &api) {
   api.beginCapture = [](Stream stream, CaptureMode mode) {
     if (stream->captured || mode != CaptureMode::ThreadLocal)
       return invalidValue;
-    stream->captured = new GraphObject;
+    stream->captured = new GraphObject{{}, ++fake->captures};
     ++fake->graphs;
     fake->capturer = std::this_thread::get_id();
     return success;
@@ -353,7 +394,7 @@ inline void FakeCuda::makeGraphs(Api &api) {
     return success;
   };
   api.instantiate = [](GraphRun *run, GraphHandle graph, unsigned long long) {
-    *run = new GraphRunObject{graph->work};
+    *run = new GraphRunObject{graph->work, graph->held};
     ++fake->graphs;
     return success;
   };
@@ -485,6 +526,7 @@ inline Api FakeCuda::makeApi() {
 #undef COSTATE_CUDA_FAKE
   makeDevice(api);
   makeStreams(api);
+  makeCaptures(api);
   makeGraphs(api);
   makeMemory(api);
   makeCopies(api);

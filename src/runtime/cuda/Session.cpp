@@ -1,6 +1,8 @@
 #include "runtime/cuda/Session.h"
 
 #include <mutex>
+#include <utility>
+#include <vector>
 
 namespace costate::runtime::cuda {
 
@@ -54,13 +56,45 @@ Status Session::refuseCaptured(Stream stream) {
   return captured == CaptureStatus::None ? success : captureUnsupported;
 }
 
+Status Session::captureOf(Stream stream, unsigned long long &capture) {
+  CaptureStatus captured = CaptureStatus::None;
+  capture = 0;
+  if (stream == own)
+    return success;
+  Status status = call(functions.captureInfo, stream, &captured, &capture,
+                       static_cast<GraphHandle *>(nullptr),
+                       static_cast<const GraphNode **>(nullptr),
+                       static_cast<size_t *>(nullptr));
+  if (captured == CaptureStatus::None)
+    capture = 0;
+  return status;
+}
+
+Status Session::waitBeside(Stream stream) {
+  CaptureMode mode = CaptureMode::Relaxed;
+  if (Status status = call(functions.exchangeMode, &mode))
+    return status;
+  Status status = call(functions.waitForStream, stream);
+  Status restored = call(functions.exchangeMode, &mode);
+  return status ? status : restored;
+}
+
+/// An event cannot order what runs now and what is only captured: where that
+/// begins, the host waits; where it ends, nothing is there to wait for.
 Status Session::order(Stream next) {
   if (next == queue)
     return success;
-  for (Stream stream : {queue, next})
-    if (stream != own)
-      if (Status status = refuseCaptured(stream))
-        return status;
+  unsigned long long before = 0, after = 0;
+  if (Status status = captureOf(queue, before))
+    return status;
+  if (Status status = captureOf(next, after))
+    return status;
+  if (before != after) {
+    if (before)
+      return success;
+    ++counted.synchronizations;
+    return waitBeside(queue);
+  }
   if (!switched)
     if (Status status =
             call(functions.createEvent, &switched, eventWithoutTime))
@@ -81,6 +115,77 @@ Status Session::useStream(std::optional<Stream> stream) {
 Status Session::letWait(Stream stream) {
   std::unique_lock lock(switching);
   return order(stream);
+}
+
+//===-- Captures of others ------------------------------------------------===//
+
+uint64_t Session::captureOfOthers() {
+  if (isCapturing() || isGuest())
+    return 0;
+  std::shared_lock lock(switching);
+  unsigned long long capture = 0;
+  return captureOf(queue, capture) == success ? capture : 0;
+}
+
+Status Session::goTo(gpu::Place next) {
+  const gpu::Place before = std::exchange(place, next);
+  guest = next == gpu::Place::Usual ? std::thread::id()
+                                    : std::this_thread::get_id();
+  Status status = success;
+  if (next == gpu::Place::Aside) {
+    usualMode = CaptureMode::Relaxed;
+    status = call(functions.exchangeMode, &usualMode);
+  } else if (before == gpu::Place::Aside) {
+    status = call(functions.waitForStream, own);
+    CaptureMode mode = usualMode;
+    if (Status restored = call(functions.exchangeMode, &mode); !status)
+      status = restored;
+  }
+  return status;
+}
+
+namespace {
+struct Dropped {
+  Mutex mutex;
+  std::vector<std::shared_ptr<void>> all;
+};
+} // namespace
+
+/// Never destroyed: graphs may end late.
+static Dropped &dropped() {
+  static auto &all = *new Dropped;
+  return all;
+}
+
+void endDropped() {
+  std::vector<std::shared_ptr<void>> ended;
+  std::lock_guard lock(dropped().mutex);
+  ended.swap(dropped().all);
+}
+
+static void drop(void *pointer) {
+  std::unique_ptr<std::shared_ptr<void>> kept(
+      static_cast<std::shared_ptr<void> *>(pointer));
+  std::lock_guard lock(dropped().mutex);
+  dropped().all.push_back(std::move(*kept));
+}
+
+Status Session::giveToGraph(std::shared_ptr<void> given) {
+  CaptureStatus captured = CaptureStatus::None;
+  unsigned long long capture = 0;
+  GraphHandle graph = nullptr;
+  if (Status status = call(functions.captureInfo, queue, &captured, &capture,
+                           &graph, static_cast<const GraphNode **>(nullptr),
+                           static_cast<size_t *>(nullptr)))
+    return status;
+  auto kept = std::make_unique<std::shared_ptr<void>>(std::move(given));
+  Held held = nullptr;
+  if (Status status =
+          call(functions.hold, &held, static_cast<void *>(kept.get()), &drop,
+               1u, letGoAnyTime))
+    return status;
+  (void)kept.release();
+  return call(functions.giveToGraph, graph, held, 1u, graphOwns);
 }
 
 Result<> Session::result(Status status, const std::string &doing) const {
@@ -105,10 +210,11 @@ Failure Session::failure(Status status, const std::string &doing) const {
                 "KernelOptions finds indices out of range)"};
   if (status == captureUnsupported)
     return {ErrorCode::CannotCapture,
-            "somebody captures the stream that the device works on, and would "
-            "miss what the device does besides launching; let the device "
-            "capture a graph of its own (Device::capture), or go back to its "
-            "own stream before (use_own_stream)"};
+            "somebody else captures the stream that the device works on, as "
+            "`torch.cuda.graph` does, and the graph cannot make the GPU " +
+                doing +
+                "; do that before the capture, or go back to the stream of the "
+                "device (use_own_stream)"};
   if (status == outOfMemory)
     return {ErrorCode::OutOfMemory,
             "the GPU has no memory left to " + doing + "; release arrays"};

@@ -4,6 +4,7 @@
 #include "base/Fork.h"
 #include "runtime/Counters.h"
 #include "runtime/cuda/CudaApi.h"
+#include "runtime/gpu/Driver.h"
 
 #include <atomic>
 #include <memory>
@@ -12,6 +13,10 @@
 #include <thread>
 
 namespace costate::runtime::cuda {
+
+/// Ends what graphs have let go of, of all sessions: they do that on a thread
+/// that must not call CUDA.
+void endDropped();
 
 /// Shared by a driver and its modules, whoever dies last.
 class Session {
@@ -46,6 +51,8 @@ public:
     if (isCapturing())
       return append(captureQueue);
     std::shared_lock lock(switching);
+    if (isGuest())
+      return append(place == gpu::Place::Aside ? own : queue);
     if (queue != own)
       if (Status status = refuseCaptured(queue))
         return status;
@@ -80,11 +87,17 @@ public:
   bool isCapturing() const { return capturer == std::this_thread::get_id(); }
 
   /// What is appended from here on goes to `stream`, or to our own one for
-  /// none, after all that has been appended before.
+  /// none, after all that has been appended before. The host waits for that if
+  /// somebody captures `stream`: a graph cannot.
   Status useStream(std::optional<Stream> stream);
   /// What others append to `stream` from here on comes after all that has been
   /// appended before.
   Status letWait(Stream stream);
+
+  /// See gpu::Driver.
+  uint64_t captureOfOthers();
+  Status goTo(gpu::Place place);
+  Status giveToGraph(std::shared_ptr<void> held);
 
   /// Of what is being captured, or of all the rest.
   Counters &counters() { return isCapturing() ? captured : counted; }
@@ -93,6 +106,12 @@ private:
   /// What is appended to `next` comes after what has been appended to the
   /// stream in use. Under the lock.
   Status order(Stream next);
+
+  /// What captures a stream; 0: nobody does.
+  Status captureOf(Stream stream, unsigned long long &capture);
+  /// Waits while others capture.
+  Status waitBeside(Stream stream);
+  bool isGuest() const { return guest == std::this_thread::get_id(); }
 
   /// A graph of the user would miss what we do besides launching.
   Status refuseCaptured(Stream stream);
@@ -110,6 +129,9 @@ private:
   Event switched = nullptr;
   Stream captureQueue = nullptr;
   std::atomic<std::thread::id> capturer = {};
+  std::atomic<std::thread::id> guest = {}; ///< has gone to `place`
+  gpu::Place place = gpu::Place::Usual;
+  CaptureMode usualMode = CaptureMode::Global; ///< of that thread
 };
 
 } // namespace costate::runtime::cuda

@@ -63,6 +63,10 @@ public:
   virtual ~Captured() = default;
 };
 
+/// Where work of a thread stands while somebody else captures the stream in
+/// use: beside that, and done at once, or as a part of the graph.
+enum class Place { Usual, Aside, InGraph };
+
 /// Work is queued on one stream, in the order of the calls. Safe to use from
 /// several threads.
 class Driver {
@@ -125,6 +129,16 @@ public:
   /// The other way round: what others queue on `stream` from here on comes
   /// after all that was queued before. False if there are none.
   virtual Result<bool> letWait(void *) { return false; }
+
+  /// What somebody else captures with the stream in use; 0: nobody does. Then
+  /// this thread, and no other at the time, may go elsewhere; what stood Aside
+  /// is done when it leaves there.
+  virtual uint64_t captureOfOthers() { return 0; }
+  virtual Result<> goTo(Place) { return {}; }
+  /// It lives at least as long as the graph that is captured, and ends with the
+  /// next allocation or call of endDropped.
+  virtual Result<> giveToGraph(std::shared_ptr<void>) { return {}; }
+  virtual void endDropped() {}
 
   /// Up to endCapture, launches, copies and fills by this thread are kept
   /// instead of queued; it must do nothing else. One thread at a time.

@@ -4,6 +4,7 @@
 
 #include "runtime/Graph.h"
 #include "runtime/gpu/CapturingDriver.h"
+#include "runtime/gpu/GraphOfOthers.h"
 #include "runtime/gpu/Launch.h"
 #include "runtime/gpu/PinnedCopies.h"
 #include "runtime/gpu/ValidatingDriver.h"
@@ -15,9 +16,10 @@ class GpuDevice final : public Device {
 public:
   GpuDevice(DeviceInfo info, std::shared_ptr<Driver> driver,
             TapeBudget heapBudget, Sorting sorting)
-      : deviceInfo(std::move(info)),
+      : deviceInfo(std::move(info)), sorting(sorting),
         engine(std::move(driver), deviceInfo.memoryLimit, heapBudget, sorting),
         copies(engine.memory) {}
+  ~GpuDevice() override { engine.driver().endDropped(); }
 
   const DeviceInfo &info() const override { return deviceInfo; }
 
@@ -32,18 +34,20 @@ public:
     if (bytes == 0)
       return Buffer{};
     ForeignWork work;
-    Result<std::byte *> address = engine.memory.allocate(bytes);
-    if (!address) {
+    Result<std::byte *> address = at(Place::Aside, [&] {
+      Result<std::byte *> made = engine.memory.allocate(bytes);
+      if (made)
+        return made;
       dropScratch();
-      address = engine.memory.allocate(bytes);
-    }
+      return engine.memory.allocate(bytes);
+    });
     if (!address)
       return address.error();
     return Buffer{*address, bytes};
   }
   void release(Buffer buffer) override {
     ForeignWork work;
-    if (buffer.address)
+    if (buffer.address && !leaveToGraph(buffer))
       engine.memory.release(buffer.address, buffer.bytes);
   }
   Result<> adopt(Buffer buffer) override {
@@ -81,8 +85,11 @@ public:
     ForeignWork work;
     profile::Timed timed(copyOf("copy", to.size()));
     TimedByGpu byGpu(engine.driver(), copyOf("copy", to.size()));
-    return to.size() ? engine.driver().copy(to.address, from.address,
-                                            CopyShape(to, from))
+    return to.size() ? at(Place::InGraph,
+                          [&] {
+                            return engine.driver().copy(
+                                to.address, from.address, CopyShape(to, from));
+                          })
                      : Result<>();
   }
   Result<> exchange(Rows one, Rows other) override;
@@ -91,13 +98,19 @@ public:
     ForeignWork work;
     profile::Timed timed(copyOf("fill", buffer.bytes));
     TimedByGpu byGpu(engine.driver(), copyOf("fill", buffer.bytes));
-    return buffer.bytes ? engine.driver().fill(buffer.address, buffer.bytes,
-                                               pattern, patternBytes)
-                        : Result<>();
+    return buffer.bytes
+               ? at(Place::InGraph,
+                    [&] {
+                      return engine.driver().fill(buffer.address, buffer.bytes,
+                                                  pattern, patternBytes);
+                    })
+               : Result<>();
   }
 
   Result<LaunchReport> launch(const LaunchRequest &request) override {
     engine.driver().counters().primalLaunches += request.isPrimal();
+    if (uint64_t capture = engine.driver().captureOfOthers())
+      return launchInGraph(capture, request);
     return gpu::launch(engine, request);
   }
   Result<> synchronize() override {
@@ -132,8 +145,29 @@ private:
   Result<> tapeFailure() {
     ForeignWork work;
     std::lock_guard lock(engine.mutex);
-    return engine.tiles.failure();
+    Result<> done = engine.tiles.failure();
+    for (const auto &[capture, weak] : graphsOfOthers)
+      if (std::shared_ptr<GraphOfOthers> graph = weak.lock(); graph && done)
+        done = graph->failure();
+    return done;
   }
+
+  /// Calls `act`; if somebody else captures the stream in use, elsewhere.
+  template <class Act> auto at(Place place, const Act &act) -> decltype(act()) {
+    if (!engine.driver().captureOfOthers())
+      return act();
+    std::lock_guard lock(engine.mutex);
+    Excursion excursion(engine.driver(), place);
+    if (!excursion.begun)
+      return excursion.begun.error();
+    auto done = act();
+    Result<> back = excursion.end();
+    return back || !done ? done : back.error();
+  }
+  Result<std::shared_ptr<GraphOfOthers>> graphOfOthers(uint64_t capture);
+  Result<LaunchReport> launchInGraph(uint64_t capture,
+                                     const LaunchRequest &request);
+  bool leaveToGraph(Buffer buffer);
 
   /// Tapes can be made again.
   void dropScratch() {
@@ -151,8 +185,11 @@ private:
   Result<std::shared_ptr<Captured>> keep(const std::vector<Step> &steps);
 
   DeviceInfo deviceInfo;
+  const Sorting sorting;
   Engine engine;
   PinnedCopies copies;
+  /// By what captures them, while they are there.
+  std::map<uint64_t, std::weak_ptr<GraphOfOthers>> graphsOfOthers;
 };
 
 //===-- Graphs ------------------------------------------------------------===//
@@ -211,13 +248,16 @@ size_t leastBudget(const std::vector<Step> &steps) {
   return least;
 }
 
+Failure named(const KernelCode &code, const Failure &failure) {
+  if (failure.code != ErrorCode::CannotCapture)
+    return failure;
+  return {ErrorCode::CannotCapture,
+          "kernel `" + code.name + "` cannot be captured: " + failure.text};
+}
+
 Result<> named(const Step &step, Result<> done) {
   auto *launch = std::get_if<KeptLaunch>(&step);
-  if (done || !launch || done.error().code != ErrorCode::CannotCapture)
-    return done;
-  return Failure{ErrorCode::CannotCapture,
-                 "kernel `" + launch->code->name +
-                     "` cannot be captured: " + done.error().text};
+  return done || !launch ? done : named(*launch->code, done.error());
 }
 
 Result<> GpuDevice::rehearse(const std::vector<Step> &steps) {
@@ -253,6 +293,46 @@ Result<std::shared_ptr<Graph>> GpuDevice::capture(std::vector<Step> steps) {
     return captured.error();
   return std::shared_ptr<Graph>(std::make_shared<GpuGraph>(
       engine, engine.memory.keepScratch(), *captured, engine.graphBudget));
+}
+
+//===-- Graphs of others --------------------------------------------------===//
+
+Result<std::shared_ptr<GraphOfOthers>>
+GpuDevice::graphOfOthers(uint64_t capture) {
+  std::erase_if(graphsOfOthers,
+                [](const auto &graph) { return graph.second.expired(); });
+  if (std::shared_ptr<GraphOfOthers> known = graphsOfOthers[capture].lock())
+    return known;
+  auto made = std::make_shared<GraphOfOthers>(engine, sorting);
+  if (Result<> given = engine.driver().giveToGraph(made); !given)
+    return given.error();
+  graphsOfOthers[capture] = made;
+  return made;
+}
+
+Result<LaunchReport> GpuDevice::launchInGraph(uint64_t capture,
+                                              const LaunchRequest &request) {
+  ForeignWork work;
+  std::lock_guard lock(engine.mutex);
+  Result<std::shared_ptr<GraphOfOthers>> graph = graphOfOthers(capture);
+  if (!graph)
+    return graph.error();
+  Result<LaunchReport> report = (*graph)->launch(engine, request);
+  return report ? report : named(*request.code, report.error());
+}
+
+/// Whether `buffer` is for a graph that may use it.
+bool GpuDevice::leaveToGraph(Buffer buffer) {
+  uint64_t capture = engine.driver().captureOfOthers();
+  if (!capture)
+    return false;
+  std::lock_guard lock(engine.mutex);
+  Result<std::shared_ptr<GraphOfOthers>> graph = graphOfOthers(capture);
+  if (!graph)
+    return false;
+  (*graph)->keep(buffer.address);
+  engine.memory.budget.give(buffer.bytes);
+  return true;
 }
 
 //===-- Exchanges ---------------------------------------------------------===//
