@@ -1,8 +1,7 @@
 /// Halos, sums and parts of ranks that are threads: their values, gradients and
 /// tangents on each device, and what is refused on all of them.
 
-#include "costate/costate.h"
-#include "costate/syntax.h"
+#include "conformance/HaloKernels.h"
 
 #include <gtest/gtest.h>
 
@@ -11,6 +10,7 @@
 
 using namespace costate;
 using namespace costate::distributed;
+using costate::test::neighbours, costate::test::squares;
 
 namespace {
 using Values = std::vector<double>;
@@ -51,25 +51,6 @@ protected:
           << error;
       EXPECT_NE(error.find(part), std::string::npos) << error;
     }
-  }
-
-  /// Reads two neighbours of each element but the first and the last ones.
-  static Kernel neighbours() {
-    return kernel("neighbours", [](ArrayRef<double, 2> u, ArrayRef<double, 2> v,
-                                   Scalar<int64_t> width) {
-      parallel({u.size(0) - 2 * width, u.size(1)}, [&](Index k, Index j) {
-        Index i = k + width;
-        v(i, j) = u(i, j) + 0.3 * u(i - width, j) * u(i + width, j);
-      });
-    });
-  }
-  static Kernel squares() {
-    return kernel("squares", [](ArrayRef<double, 2> u, ArrayRef<double, 0> loss,
-                                Scalar<int64_t> width) {
-      parallel({u.size(0) - 2 * width, u.size(1)}, [&](Index i, Index j) {
-        loss() += u(i + width, j) * u(i + width, j);
-      });
-    });
   }
 };
 

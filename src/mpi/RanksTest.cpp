@@ -2,9 +2,8 @@
 /// the same domain on one rank. Prints `passed`, or what is wrong. With
 /// `lost`: rank 1 stops answering; with `kill`: it ends.
 
-#include "costate/costate.h"
+#include "conformance/HaloKernels.h"
 #include "costate/mpi.h"
-#include "costate/syntax.h"
 
 #include <csignal>
 #include <cstring>
@@ -13,28 +12,10 @@
 
 using namespace costate;
 using namespace costate::distributed;
+using costate::test::neighbours, costate::test::squares;
 
 using Values = std::vector<double>;
 constexpr int rows = 12, columns = 3;
-
-static Kernel neighbours() {
-  return kernel("neighbours", [](ArrayRef<double, 2> u, ArrayRef<double, 2> v,
-                                 Scalar<int64_t> width) {
-    parallel({u.size(0) - 2 * width, u.size(1)}, [&](Index k, Index j) {
-      Index i = k + width;
-      v(i, j) = u(i, j) + 0.3 * u(i - width, j) * u(i + width, j);
-    });
-  });
-}
-
-static Kernel squares() {
-  return kernel("squares", [](ArrayRef<double, 2> u, ArrayRef<double, 0> loss,
-                              Scalar<int64_t> width) {
-    parallel({u.size(0) - 2 * width, u.size(1)}, [&](Index i, Index j) {
-      loss() += u(i + width, j) * u(i + width, j);
-    });
-  });
-}
 
 /// The gradient of all rows, on all ranks.
 static Values gradientOn(const Group &group, int64_t width, bool periodic) {
