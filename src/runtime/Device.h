@@ -8,6 +8,7 @@
 #include "costate/statistics.h"
 #include "runtime/Buffer.h"
 #include "runtime/HostCopies.h"
+#include "runtime/Ranks.h"
 
 #include <cstddef>
 #include <memory>
@@ -70,7 +71,8 @@ struct LaunchReport {
 class Graph;
 struct KeptLaunch;
 struct KeptFill;
-using Step = std::variant<KeptLaunch, KeptFill>; ///< see Graph.h
+struct KeptCall;
+using Step = std::variant<KeptLaunch, KeptFill, KeptCall>; ///< see Graph.h
 
 /// Of bytes that are moved, for profile::Timed.
 inline auto copyOf(const char *name, size_t bytes) {
@@ -146,6 +148,14 @@ public:
   /// Keeps `steps` without doing any of them. CannotCapture if one has to
   /// wait for the device.
   virtual Result<std::shared_ptr<Graph>> capture(std::vector<Step> steps) = 0;
+
+  /// Ranks of several devices: a place for them, which rank 0 makes and nobody
+  /// else, and one of them, which waits for the others. BadArgument if the
+  /// device cannot send by itself, NoDevice if what it takes is missing.
+  virtual Result<MeetingPlace> meetingPlace(int) { return noRanks(); }
+  virtual Result<std::shared_ptr<Ranks>> join(const Meeting &) {
+    return noRanks();
+  }
 
   /// Since the device was opened or the last resetStatistics.
   virtual Statistics statistics() const = 0;

@@ -11,6 +11,8 @@ static Result<> perform(Device &device, const KeptFill &fill) {
   return device.fill(fill.buffer, fill.pattern.data(), fill.patternBytes);
 }
 
+static Result<> perform(Device &, const KeptCall &call) { return call.body(); }
+
 Result<> perform(Device &device, const Step &step) {
   return std::visit([&](const auto &one) { return perform(device, one); },
                     step);

@@ -4,6 +4,7 @@
 #include "runtime/Device.h"
 
 #include <array>
+#include <functional>
 
 namespace costate::runtime {
 
@@ -27,6 +28,11 @@ struct KeptFill {
   Buffer buffer;
   std::array<std::byte, 8> pattern;
   size_t patternBytes = 8;
+};
+
+/// Queues work of the device by itself; on a CPU it does anything.
+struct KeptCall {
+  std::function<Result<>()> body;
 };
 
 /// Does what `step` says.

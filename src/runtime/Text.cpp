@@ -102,6 +102,13 @@ Failure noStreams(const std::string &device) {
               "`use_stream` is for `cuda`"};
 }
 
+Failure noRanks() {
+  return {
+      ErrorCode::BadArgument,
+      "only `cuda` sends to other ranks by itself; make a group of ranks of "
+      "the host: in_process, or that of MPI or of torch.distributed"};
+}
+
 std::string numberText(double number) {
   if (std::isnan(number))
     return "nan";

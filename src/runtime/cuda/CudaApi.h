@@ -97,6 +97,9 @@ inline void *const launchEnd = nullptr;
 
 /// The first kind is in one order with the default stream of the process.
 constexpr unsigned blockingStream = 0, nonBlockingStream = 1;
+/// Blocks of a stream of this priority come first where there is room. No GPU
+/// has a higher one.
+constexpr int mostUrgent = -100;
 constexpr unsigned hostForAllDevices = 1, hostForCode = 2;
 constexpr unsigned eventWithTime = 0, eventWithoutTime = 2;
 /// What a graph holds is let go of on a thread of the driver, at some time.
@@ -118,6 +121,7 @@ constexpr unsigned letGoAnyTime = 1, graphOwns = 1;
   F(pushContext, cuCtxPushCurrent_v2, Context)                                 \
   F(popContext, cuCtxPopCurrent_v2, Context *)                                 \
   F(createStream, cuStreamCreate, Stream *, unsigned)                          \
+  F(createUrgentStream, cuStreamCreateWithPriority, Stream *, unsigned, int)   \
   F(destroyStream, cuStreamDestroy_v2, Stream)                                 \
   F(waitForStream, cuStreamSynchronize, Stream)                                \
   F(streamWaitsFor, cuStreamWaitEvent, Stream, Event, unsigned)                \

@@ -3,6 +3,7 @@
 #include "base/DeviceSymbol.h"
 #include "runtime/cuda/EventClock.h"
 #include "runtime/cuda/Memory.h"
+#include "runtime/cuda/Nccl.h"
 #include "runtime/cuda/Ptx.h"
 #include "runtime/cuda/Readback.h"
 #include "runtime/cuda/SideCopies.h"
@@ -135,6 +136,15 @@ public:
   Result<> replay(gpu::Captured &captured) override;
 
   std::shared_ptr<profile::Moment> mark() override { return clock->mark(); }
+
+  bool isShared() override { return session->isShared(); }
+  Result<MeetingPlace> meetingPlace(int rank) override {
+    return makeMeetingPlace(rank);
+  }
+  Result<std::shared_ptr<Ranks>> join(const Meeting &meeting) override {
+    return joinRanks(session, meeting);
+  }
+
   Counters &counters() override { return session->counters(); }
 
 private:
@@ -246,7 +256,8 @@ Result<> CudaDriver::download(void *to, const std::byte *from, size_t bytes) {
   if (session->captureOfOthers())
     return session->failure(captureUnsupported, "send data");
   ++session->counters().downloads;
-  return session->result(readback.download(to, from, bytes), "send data");
+  auto done = session->result(readback.download(to, from, bytes), "send data");
+  return done ? session->doubts() : done;
 }
 
 /// CUDA does not take all pitches: none of 2 GiB, for one.
@@ -483,7 +494,8 @@ Result<> CudaDriver::replay(gpu::Captured &captured) {
 }
 
 Result<> CudaDriver::synchronize() {
-  return session->result(session->wait(), "finish its work");
+  auto done = session->result(session->wait(), "finish its work");
+  return done ? session->doubts() : done;
 }
 
 /// Reads the properties of one GPU; remembers the first failure.

@@ -35,6 +35,7 @@ struct GraphObject {
   std::vector<Work> work;
   unsigned long long capture = 0; ///< its number
   HeldByGraph held = {};
+  std::set<Stream> joined; ///< that wait for what is captured
 };
 struct GraphRunObject {
   std::vector<Work> work;
@@ -51,6 +52,7 @@ struct StreamObject {
 struct EventObject {
   struct Mark {
     Stream stream;
+    GraphObject *captured = nullptr;
     bool done = false;
     float time = 0; ///< when it came, in ms
   };
@@ -111,15 +113,20 @@ public:
     return stream;
   }
   static void append(Stream handle, Work work) {
+    std::lock_guard lock(fake->mutex);
     Stream stream = streamOf(handle);
     if (stream->captured)
       stream->captured->work.push_back(std::move(work));
     else
       stream->queue.push_back(std::move(work));
   }
-  static void run(Stream handle) {
+  /// All of it, or until something is so.
+  static void run(
+      Stream handle,
+      const std::function<bool()> &until = [] { return false; }) {
+    std::lock_guard lock(fake->mutex);
     Stream stream = streamOf(handle);
-    while (!stream->queue.empty()) {
+    while (!stream->queue.empty() && !until()) {
       Work work = std::move(stream->queue.front());
       stream->queue.pop_front();
       work();
@@ -147,6 +154,17 @@ private:
       return status;
     ++fake->violations;
     return captureUnsupported;
+  }
+
+  /// What a stream does from here on is captured, too. The one that captures
+  /// ends that.
+  static Status join(Stream stream, const EventObject::Mark &mark) {
+    if (!stream->captured) {
+      stream->captured = mark.captured;
+      mark.captured->joined.insert(stream);
+    } else if (mark.captured->joined.erase(mark.stream))
+      mark.stream->captured = nullptr;
+    return success;
   }
 
   static void run(EventObject::Mark &mark) {
@@ -290,6 +308,9 @@ inline void FakeCuda::makeStreams(Api &api) {
     (*stream)->kind = kind;
     return success;
   };
+  api.createUrgentStream = [](Stream *stream, unsigned kind, int) {
+    return fake->functions.createStream(stream, kind);
+  };
   api.destroyStream = [](Stream stream) {
     fake->streams.erase(stream);
     delete stream;
@@ -309,8 +330,11 @@ inline void FakeCuda::makeStreams(Api &api) {
     return success;
   };
   api.recordEvent = [](Event event, Stream stream) {
-    auto mark = std::make_shared<EventObject::Mark>(streamOf(stream));
+    auto mark = std::make_shared<EventObject::Mark>(streamOf(stream),
+                                                    streamOf(stream)->captured);
     event->mark = mark;
+    if (mark->captured)
+      return success;
     append(stream, [mark] {
       mark->done = true;
       mark->time = fake->clock++;
@@ -325,6 +349,8 @@ inline void FakeCuda::makeStreams(Api &api) {
     return outsideOfCapture();
   };
   api.streamWaitsFor = [](Stream stream, Event event, unsigned) {
+    if (event->mark && event->mark->captured)
+      return join(streamOf(stream), *event->mark);
     append(stream, [mark = event->mark] {
       if (mark)
         run(*mark);
@@ -386,7 +412,7 @@ inline void FakeCuda::makeGraphs(Api &api) {
   api.endCapture = [](Stream stream, GraphHandle *graph) {
     *graph = std::exchange(stream->captured, nullptr);
     fake->capturer = std::thread::id();
-    return *graph ? success : invalidValue;
+    return *graph && (*graph)->joined.empty() ? success : invalidValue;
   };
   api.destroyGraph = [](GraphHandle graph) {
     --fake->graphs;

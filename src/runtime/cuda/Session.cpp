@@ -188,6 +188,21 @@ Status Session::giveToGraph(std::shared_ptr<void> given) {
   return call(functions.giveToGraph, graph, held, 1u, graphOwns);
 }
 
+void Session::doubt(const void *who, const Failure &why) {
+  std::lock_guard lock(doubting);
+  doubters.emplace(who, why);
+}
+
+void Session::trust(const void *who) {
+  std::lock_guard lock(doubting);
+  doubters.erase(who);
+}
+
+Result<> Session::doubts() {
+  std::lock_guard lock(doubting);
+  return doubters.empty() ? Result<>() : doubters.begin()->second;
+}
+
 Result<> Session::result(Status status, const std::string &doing) const {
   if (status == success)
     return {};

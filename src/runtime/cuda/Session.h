@@ -7,7 +7,9 @@
 #include "runtime/gpu/Driver.h"
 
 #include <atomic>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <shared_mutex>
 #include <thread>
@@ -33,10 +35,14 @@ public:
   /// the caller's own back.
   template <class... Params, class... Arguments>
   Status call(Status (*function)(Params...), Arguments... arguments) const {
+    return within([&] { return function(arguments...); });
+  }
+  /// The same for a body that calls several, or those of another library.
+  template <class Body> Status within(const Body &body) const {
     ForeignWork work;
     if (Status status = functions.pushContext(context))
       return status;
-    Status status = function(arguments...);
+    Status status = body();
     Context ours = nullptr;
     functions.popContext(&ours);
     return status;
@@ -98,6 +104,16 @@ public:
   uint64_t captureOfOthers();
   Status goTo(gpu::Place place);
   Status giveToGraph(std::shared_ptr<void> held);
+  /// What is queued may have come to nothing; from here on whoever waits for it
+  /// is told, until `who` trusts it again.
+  void doubt(const void *who, const Failure &why);
+  void trust(const void *who);
+  Result<> doubts();
+
+  /// Somebody wants to run beside what is queued from here on, or no more.
+  void share() { ++sharing; }
+  void unshare() { --sharing; }
+  bool isShared() const { return sharing > 0; }
 
   /// Of what is being captured, or of all the rest.
   Counters &counters() { return isCapturing() ? captured : counted; }
@@ -132,6 +148,9 @@ private:
   std::atomic<std::thread::id> guest = {}; ///< has gone to `place`
   gpu::Place place = gpu::Place::Usual;
   CaptureMode usualMode = CaptureMode::Global; ///< of that thread
+  std::atomic<int> sharing = 0;
+  std::mutex doubting;
+  std::map<const void *, Failure> doubters;
 };
 
 } // namespace costate::runtime::cuda

@@ -41,6 +41,7 @@ public:
     return real.residentBlocks(module, symbol, blockThreads, sharedBytes);
   }
   Result<> synchronize() override;
+  bool isShared() override { return real.isShared(); }
   Counters &counters() override { return real.counters(); }
 
   Result<> useStream(std::optional<void *> stream) override;

@@ -7,6 +7,7 @@
 #include "code/DeviceCode.h"
 #include "runtime/Buffer.h"
 #include "runtime/Counters.h"
+#include "runtime/Ranks.h"
 #include "runtime/gpu/SideStream.h"
 
 #include <cstddef>
@@ -149,6 +150,15 @@ public:
 
   /// When the GPU comes to what is queued next; null if it cannot tell.
   virtual std::shared_ptr<profile::Moment> mark() { return nullptr; }
+
+  /// Exchanges are under way, which are to run beside what is launched.
+  virtual bool isShared() { return false; }
+
+  /// See Device.
+  virtual Result<MeetingPlace> meetingPlace(int) { return noRanks(); }
+  virtual Result<std::shared_ptr<Ranks>> join(const Meeting &) {
+    return noRanks();
+  }
 
   /// What the functions above have done, replays too; zero bytes do not count.
   virtual Counters &counters() = 0;

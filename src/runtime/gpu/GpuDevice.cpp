@@ -135,6 +135,12 @@ public:
     return *waits ? Result<>() : synchronize();
   }
   Result<std::shared_ptr<Graph>> capture(std::vector<Step> steps) override;
+  Result<MeetingPlace> meetingPlace(int rank) override {
+    return engine.driver().meetingPlace(rank);
+  }
+  Result<std::shared_ptr<Ranks>> join(const Meeting &meeting) override {
+    return engine.driver().join(meeting);
+  }
 
   Statistics statistics() const override {
     return engine.driver().counters().read();

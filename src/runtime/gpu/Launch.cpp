@@ -288,6 +288,9 @@ static bool takesAny(const DeviceFunction &function) {
   return !function.addsUp && !function.accumulates && !function.pushes;
 }
 
+/// As often do others get room in which they can begin.
+constexpr int64_t sharedRounds = 8;
+
 /// Where a thread takes one work item after another, all threads run at the
 /// same time, or the neighbours of a work item, which share memory with it, run
 /// much later. Threads that need too many registers for that take one each.
@@ -303,11 +306,14 @@ static Result<Grid> gridOfMany(Launch &launch, const DeviceFunction &function,
                                        : std::span(blockThreadsOfCrowds));
   if (!full || function.addsUp)
     return full ? atMost(*full, threads) : full;
-  if (full->blocks * full->blockThreads >= threads)
+  Driver &driver = launch.engine.driver();
+  bool isFull = full->blocks * full->blockThreads >= threads;
+  if (isFull && !driver.isShared())
     return most;
   int64_t blocks = (workItems + full->blockThreads - 1) / full->blockThreads;
-  return Grid{std::min(blocks, launch.engine.driver().properties().mostBlocks),
-              full->blockThreads};
+  int64_t enough =
+      isFull ? sharedRounds * full->blocks : driver.properties().mostBlocks;
+  return Grid{std::min(blocks, enough), full->blockThreads};
 }
 
 //===-- Blocks that the kernel asks for -----------------------------------===//

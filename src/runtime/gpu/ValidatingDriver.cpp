@@ -310,6 +310,13 @@ public:
   Result<> beginCapture() override;
   Result<std::shared_ptr<Captured>> endCapture() override;
   Result<> replay(Captured &captured) override;
+  bool isShared() override { return real->isShared(); }
+  Result<MeetingPlace> meetingPlace(int rank) override {
+    return real->meetingPlace(rank);
+  }
+  Result<std::shared_ptr<Ranks>> join(const Meeting &meeting) override {
+    return real->join(meeting);
+  }
 
 private:
   static uint64_t number(const std::byte *address) {
