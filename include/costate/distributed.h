@@ -40,6 +40,12 @@ public:
   virtual std::function<void()> exchange(std::vector<Message> sends,
                                          std::vector<Message> receives) = 0;
   virtual void barrier() = 0;
+
+  /// Whether a graph of `device` can repeat sums and exchanges: on `cpu` by
+  /// calling them at each replay, on a GPU if they only queue work of it.
+  virtual bool fits_graphs(const Device &device) const;
+  /// Called after each replay of a graph that has some.
+  virtual void replayed() {}
 };
 
 using Group = std::shared_ptr<Communicator>;
@@ -48,6 +54,18 @@ using Group = std::shared_ptr<Communicator>;
 /// arrays of any device. One whose last handle goes has left.
 std::vector<Group>
 in_process(int size,
+           std::chrono::milliseconds timeout = std::chrono::seconds(30));
+
+/// The ranks of `others`, each with a `cuda` device of its own, which then send
+/// to each other by NCCL: from where arrays are, beside other work of the
+/// device, in graphs too, and the host does not wait. `others` tells them where
+/// to meet, and is not used after that. NCCL (`libnccl.so.2`) is loaded here.
+///
+/// A rank that does not answer is lost after `timeout`, and then whatever waits
+/// for the device is Error(RankLost), as long as the group lives.
+/// Error(BadArgument) for another device, Error(NoDevice) without NCCL, both on
+/// all ranks.
+Group nccl(const Device &device, const Group &others,
            std::chrono::milliseconds timeout = std::chrono::seconds(30));
 
 struct SumOptions {
@@ -91,11 +109,14 @@ public:
   void jvp() const;
   /// The same in two parts: what is launched between them and does not use what
   /// they write runs while messages are on their way, and so do its adjoints.
-  /// Error(BadArgument) for a finish() without a start().
+  /// Error(BadArgument) for a finish() without a start(). By hand the gradient
+  /// of finish() comes first.
   void start() const;
   void finish() const;
   void start_jvp() const;
   void finish_jvp() const;
+  void finish_grad() const;
+  void start_grad() const;
 
 protected:
   explicit Exchange(std::shared_ptr<costate::detail::Transfer> impl)
@@ -115,6 +136,10 @@ class Halo : public Exchange {
 public:
   Halo(const AnyArray &array, int axis, int64_t width, bool periodic,
        const Group &group, Loc loc = std::source_location::current());
+  /// Those of several arrays, in one exchange.
+  Halo(const std::vector<AnyArray> &arrays, int axis, int64_t width,
+       bool periodic, const Group &group,
+       Loc loc = std::source_location::current());
 };
 
 /// The array `whole` of the rank `root` is cut along its first dimension, and

@@ -52,6 +52,10 @@ struct OfPython : OfPairs {
 };
 } // namespace
 
+static std::chrono::milliseconds milliseconds(double seconds) {
+  return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
+}
+
 static void bindCommunicator(nb::module_ &module) {
   nb::class_<Communicator, OfPython>(
       module, "Communicator",
@@ -76,12 +80,19 @@ static void bindCommunicator(nb::module_ &module) {
   module.def(
       "in_process",
       [](int size, double timeout) {
-        return in_process(size, std::chrono::milliseconds(
-                                    static_cast<int64_t>(timeout * 1000)));
+        return in_process(size, milliseconds(timeout));
       },
       "size"_a, "timeout"_a = 30.0,
       "So many ranks in this process, each for a thread of its own. One whose "
       "object goes has left.");
+  module.def(
+      "nccl",
+      [](const Device &device, const Group &others, double timeout) {
+        GilRelease release;
+        return nccl(device, others, milliseconds(timeout));
+      },
+      "device"_a, "others"_a, "timeout"_a = 30.0,
+      "The same ranks, which send to each other by NCCL from then on.");
 }
 
 static void bindExchange(nb::module_ &module) {
@@ -94,17 +105,19 @@ static void bindExchange(nb::module_ &module) {
       .def("start", &Exchange::start, Release())
       .def("finish", &Exchange::finish, Release())
       .def("start_jvp", &Exchange::start_jvp, Release())
-      .def("finish_jvp", &Exchange::finish_jvp, Release());
+      .def("finish_jvp", &Exchange::finish_jvp, Release())
+      .def("finish_grad", &Exchange::finish_grad, Release())
+      .def("start_grad", &Exchange::start_grad, Release());
   nb::class_<Halo, Exchange>(module, "Halo")
       .def(
           "__init__",
-          [](Halo *self, const AnyArray &array, int axis, int64_t width,
-             bool periodic, const Group &group) {
+          [](Halo *self, const std::vector<AnyArray> &arrays, int axis,
+             int64_t width, bool periodic, const Group &group) {
             Loc loc = callerLoc();
             GilRelease release;
-            new (self) Halo(array, axis, width, periodic, group, loc);
+            new (self) Halo(arrays, axis, width, periodic, group, loc);
           },
-          "array"_a, nb::kw_only(), "axis"_a, "width"_a, "periodic"_a,
+          "arrays"_a, nb::kw_only(), "axis"_a, "width"_a, "periodic"_a,
           "group"_a);
 }
 

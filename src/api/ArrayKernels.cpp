@@ -59,28 +59,56 @@ private:
 };
 } // namespace
 
-static Kernel makeSlices(DType type, int rank, int axis, Way way) {
-  bool into = way == Way::IntoBuffer;
-  Making traced(into ? "pack" : "unpack", type, rank);
-  Handle array = traced.array(), buffer = traced.array();
-  Handle start = traced.number();
-  std::array<Handle, maxRank> indices = traced.elements(buffer);
+static void copySlices(const Making &traced, Way way, int axis, Handle array,
+                       Handle buffer,
+                       const std::array<Handle, maxRank> &indices,
+                       Handle start) {
   Place inBuffer = traced.at(buffer, indices);
-  size_t along = static_cast<size_t>(axis);
-  indices[along] =
-      pure(Op::Add, DType::I64, {indices[along], start}, traced.loc);
-  Place inArray = traced.at(array, indices);
-  if (into)
-    store(inBuffer, load(inArray, traced.loc), traced.loc);
-  else
-    store(inArray, load(inBuffer, traced.loc), traced.loc);
+  std::array<Handle, maxRank> moved = indices;
+  Handle &along = moved[static_cast<size_t>(axis)];
+  along = pure(Op::Add, DType::I64, {along, start}, traced.loc);
+  Place inArray = traced.at(array, moved);
+  bool into = way == Way::IntoBuffer;
+  Handle value = load(into ? inArray : inBuffer, traced.loc);
+  store(into ? inBuffer : inArray, value, traced.loc);
+}
+
+static Kernel makeSlices(DType type, int rank, int axis, Way way,
+                         size_t count) {
+  Making traced(way == Way::IntoBuffer ? "pack" : "unpack", type, rank);
+  Handle array = traced.array();
+  std::vector<Handle> buffers(count), starts(count);
+  for (Handle &buffer : buffers)
+    buffer = traced.array();
+  for (Handle &start : starts)
+    start = traced.number();
+  std::array<Handle, maxRank> indices = traced.elements(buffers[0]);
+  for (size_t k = 0; k < count; ++k)
+    copySlices(traced, way, axis, array, buffers[k], indices, starts[k]);
   return traced.finish();
 }
 
-const Kernel &detail::slicesKernel(DType type, int rank, int axis, Way way) {
-  static auto *known = new Known<std::tuple<DType, int, int, Way>>;
-  return known->find({type, rank, axis, way},
-                     [&] { return makeSlices(type, rank, axis, way); });
+const Kernel &detail::slicesKernel(DType type, int rank, int axis, Way way,
+                                   size_t count) {
+  static auto *known = new Known<std::tuple<DType, int, int, Way, size_t>>;
+  return known->find({type, rank, axis, way, count},
+                     [&] { return makeSlices(type, rank, axis, way, count); });
+}
+
+static Kernel makeUnpack(DType type, int rank, int axis, int64_t start) {
+  Making traced("unpack", type, rank);
+  Handle array = traced.array(), buffer = traced.array();
+  std::array<Handle, maxRank> indices = traced.elements(buffer);
+  Handle known = constant(DType::I64, static_cast<uint64_t>(start), traced.loc);
+  copySlices(traced, Way::OutOfBuffer, axis, array, buffer, indices, known);
+  return traced.finish();
+}
+
+const Kernel &detail::unpackKernel(DType type, int rank, int axis,
+                                   int64_t start) {
+  static auto *known = new Known<std::tuple<DType, int, int, int64_t>>;
+  return known->find({type, rank, axis, start},
+                     [&] { return makeUnpack(type, rank, axis, start); });
 }
 
 static Kernel makeWhole(DType type, int rank, Store how) {

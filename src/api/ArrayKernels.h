@@ -6,10 +6,14 @@
 
 namespace costate::detail {
 
-/// (array, buffer, start): copies slices of the array from `start` on into the
-/// buffer, or back.
+/// (array, buffer..., start...), `count` of each: copies slices of the array
+/// from `start` on into the buffer, or back. Buffers have the same extents.
 enum class Way : uint8_t { IntoBuffer, OutOfBuffer };
-const Kernel &slicesKernel(DType type, int rank, int axis, Way way);
+const Kernel &slicesKernel(DType type, int rank, int axis, Way way,
+                           size_t count);
+/// (array, buffer): the same back, where `start` never changes. So the gradient
+/// does not have to find out that no two of its work items meet.
+const Kernel &unpackKernel(DType type, int rank, int axis, int64_t start);
 
 /// (target, source): `target = source` or `target += source`.
 enum class Store : uint8_t { Assign, Add };

@@ -54,6 +54,13 @@ std::vector<Described> agree(Communicator &group, const Device &device,
 /// The sum takes the place of the elements, added in the order of ranks.
 void sumInOrder(Communicator &group, AnyArray array);
 
+/// Makes `body`, which writes the arrays `written`, a step of the graph that
+/// this thread captures; `what` completes "a graph cannot repeat".
+/// CannotCapture if that group cannot be in one.
+void captureExchange(const Group &group, const Device &device,
+                     const std::string &what, std::vector<AnyArray> written,
+                     std::function<void()> body);
+
 /// Where elements go to another rank, or come from one.
 struct Slices {
   AnyArray array;
@@ -67,7 +74,8 @@ struct Slices {
 /// Messages of a rank to itself are one buffer.
 struct Transfer : std::enable_shared_from_this<Transfer> {
   Transfer(std::string name, Loc loc, Group group)
-      : name(std::move(name)), loc(loc), group(std::move(group)) {}
+      : name(std::move(name)), loc(loc), group(std::move(group)),
+        own(this->group->rank()) {}
 
   /// `extent` slices from `start` on of `array`.
   void send(const Slices &slices, int64_t extent);
@@ -76,15 +84,31 @@ struct Transfer : std::enable_shared_from_this<Transfer> {
   void start(Mode mode);
   void finish(Mode mode);
   void run(Mode mode);
+  /// The gradients of these, of `finish` before that of `start`.
+  void finishGrad();
+  void startGrad();
   void grad();
 
   const std::string name;
   const Loc loc;
   const Group group;
+  const int own; ///< rank
 
 private:
   using Which = AnyArray (*)(const AnyArray &);
   using Wait = std::function<void()>;
+  using Body = std::function<void()>;
+
+  /// Messages on their way.
+  struct Begun {
+    Begun();
+    bool isHere() const;
+    bool isForgotten() const { return inGraph && graph.expired(); }
+
+    const std::shared_ptr<Wait> wait = std::make_shared<Wait>();
+    bool inGraph;
+    std::weak_ptr<const void> graph; ///< that they stand in
+  };
 
   AnyArray bufferFor(const Slices &slices, int64_t extent) const;
   void pack(Mode mode) const;
@@ -92,14 +116,22 @@ private:
   std::vector<Message> messages(const std::vector<Slices> &all,
                                 Which which) const;
   bool isAlone() const;
-  bool hasGrad() const;
+  /// One of the arrays; there is none on a rank that has no neighbours.
+  const AnyArray &first() const;
+  bool hasGrad() const, hasDual() const;
+  std::vector<AnyArray> received(Mode mode) const;
   Wait begin(Mode mode) const;
   Wait beginBack() const;
+  void clearReceived() const;
   CustomLaunch launch(const char *part) const;
-  void exchange(Mode mode);
+  void launchIn(Mode mode, const char *part, const Body &gradient,
+                const std::function<void(Mode)> &body);
+  void gradient(const Body &body);
+  void open(std::optional<Begun> &begun);
+  std::shared_ptr<Wait> close(std::optional<Begun> &begun, const char *missing);
 
   std::vector<Slices> sends, receives;
-  Wait pending, pendingBack;
+  std::optional<Begun> pending, pendingBack;
 };
 
 /// A sum over ranks in place.
@@ -110,6 +142,8 @@ struct RankSum {
   Loc loc;
 
   void sum(const AnyArray &one) const;
+  /// The same, or a step of the graph that this thread captures.
+  void call(const std::vector<AnyArray> &all) const;
   CustomLaunch launch(const std::shared_ptr<RankSum> &self) const;
 };
 

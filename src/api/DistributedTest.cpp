@@ -87,6 +87,22 @@ struct Domain {
   Array<double> u, v, loss;
   Halo halos[2];
 };
+
+/// A step and its gradient by hand; the halo in two parts, or not.
+void stepAndBack(const Kernel &step, Domain &domain, bool inParts) {
+  const Halo &halo = domain.halos[0];
+  if (inParts)
+    halo.start(), halo.finish();
+  else
+    halo();
+  step(domain.u, domain.v, domain.width);
+  domain.v.grad().fill(1);
+  step.grad(domain.u, domain.v, domain.width);
+  if (inParts)
+    halo.finish_grad(), halo.start_grad();
+  else
+    halo.grad();
+}
 } // namespace
 
 INSTANTIATE_TEST_SUITE_P(On, Distributed, testing::Values("cpu", "simt"),
@@ -200,6 +216,83 @@ TEST_P(Distributed, ScatterAndGatherAreAdjoints) {
       EXPECT_EQ(whole.grad().to_host(), std::vector<float>(14, 1));
     }
   }));
+}
+
+/// Engines of the host send at each replay, which a GPU cannot ask for.
+TEST_P(Distributed, GraphsOfCpusRepeatExchanges) {
+  Kernel step = neighbours();
+  auto errors = run(3, [&](Group group, Device device) {
+    for (bool inParts : {false, true}) {
+      Domain expected(group, device, 1, true), found(group, device, 1, true);
+      Graph graph = device.capture([&] { stepAndBack(step, found, inParts); });
+      for (int t = 0; t < 2; ++t) {
+        stepAndBack(step, expected, false);
+        graph.replay();
+        EXPECT_EQ(found.v.to_host(), expected.v.to_host());
+        EXPECT_EQ(found.u.grad().to_host(), expected.u.grad().to_host());
+        for (Domain *one : {&expected, &found})
+          one->u.from_host(one->v.to_host());
+      }
+    }
+  });
+  if (GetParam() == std::string("cpu"))
+    expectNone(errors);
+  else
+    expectAll(errors, ErrorCode::CannotCapture,
+              "cannot repeat the exchange of a halo");
+}
+
+TEST_P(Distributed, GraphsOfCpusRepeatSums) {
+  auto errors = run(3, [&](Group group, Device device) {
+    Array<double> x = device.array<double>({2}, grad);
+    for (bool ordered : {false, true}) {
+      AllReduce sum(x, group, {.ordered = ordered});
+      Graph graph = device.capture([&] {
+        sum();
+        sum.grad();
+      });
+      x.fill(1);
+      x.grad().fill(2);
+      graph.replay();
+      graph.replay();
+      EXPECT_EQ(x.to_host(), Values({9, 9}));
+      EXPECT_EQ(x.grad().to_host(), Values({18, 18}));
+    }
+  });
+  if (GetParam() == std::string("cpu"))
+    expectNone(errors);
+  else
+    expectAll(errors, ErrorCode::CannotCapture, "a sum over ranks");
+}
+
+TEST_P(Distributed, BothPartsOfAnExchangeStandInOneGraph) {
+  auto with = [](const std::function<void(const Halo &, const Device &)> &use) {
+    return run(1, [use](Group group, Device device) {
+      Array<double> u = device.array<double>({6}, grad);
+      use(Halo(u, 0, 1, true, group), device);
+    });
+  };
+  expectAll(with([](const Halo &halo, const Device &device) {
+              (void)device.capture([&] { halo.start(); });
+            }),
+            ErrorCode::CannotCapture, "not finished there");
+  expectAll(with([](const Halo &halo, const Device &device) {
+              halo.start();
+              (void)device.capture([&] { halo.finish(); });
+            }),
+            ErrorCode::CannotCapture, "in different places");
+  expectAll(with([](const Halo &halo, const Device &device) {
+              EXPECT_THROW((void)device.capture([&] { halo.start(); }), Error);
+              halo.start();
+              halo.finish();
+              halo.start_grad();
+            }),
+            ErrorCode::BadArgument, "comes after that of its finish");
+}
+
+TEST_P(Distributed, OnlyGpusHaveNccl) {
+  expectAll(run(2, [](Group group, Device device) { nccl(device, group); }),
+            ErrorCode::BadArgument, "only `cuda` sends");
 }
 
 TEST_P(Distributed, RefuseOnAllRanksWhatDoesNotFit) {

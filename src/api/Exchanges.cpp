@@ -1,38 +1,58 @@
 /// Which all go where: halos, parts of a whole.
 
+#include "api/Checked.h"
 #include "api/Distributed.h"
+#include "api/KernelImpl.h"
 
 using namespace costate;
+using namespace costate::api;
 using namespace costate::detail;
 using namespace costate::distributed;
 
-static std::shared_ptr<Transfer> haloOf(const AnyArray &array, int axis,
-                                        int64_t width, bool periodic,
-                                        const Group &group, Loc loc) {
-  Request request{.kind = Request::Halo, .array = array};
-  request.axis = axis, request.width = width, request.periodic = periodic;
-  std::vector<Described> all = agree(*group, array.device(), request, loc);
-  auto result = std::make_shared<Transfer>("a halo", loc, group);
-  int rank = group->rank(), size = group->size();
+/// `own`: what this rank asks for.
+static void addHalo(Transfer &transfer, const AnyArray &array,
+                    const Described &own) {
+  int axis = static_cast<int>(own.option(Axis));
+  int64_t width = own.option(Width);
+  bool periodic = own.option(Periodic);
+  int rank = transfer.own, size = transfer.group->size();
   bool hasLower = periodic || rank > 0, hasUpper = periodic || rank + 1 < size;
   int lower = (rank + size - 1) % size, upper = (rank + 1) % size;
-  const Described &own = all[static_cast<size_t>(rank)];
   int64_t end = own.shape()[static_cast<size_t>(axis)];
   if (hasLower)
-    result->send({array, axis, width, lower}, width);
+    transfer.send({array, axis, width, lower}, width);
   if (hasUpper)
-    result->send({array, axis, end - 2 * width, upper}, width);
+    transfer.send({array, axis, end - 2 * width, upper}, width);
   // In the order in which a rank that is on both sides sends.
   if (hasUpper)
-    result->receive({array, axis, end - width, upper}, width);
+    transfer.receive({array, axis, end - width, upper}, width);
   if (hasLower)
-    result->receive({array, axis, 0, lower}, width);
+    transfer.receive({array, axis, 0, lower}, width);
+}
+
+static std::shared_ptr<Transfer> halosOf(const std::vector<AnyArray> &arrays,
+                                         int axis, int64_t width, bool periodic,
+                                         const Group &group, Loc loc) {
+  if (arrays.empty())
+    raise(ErrorCode::BadArgument,
+          "a halo" + sourceText(loc) + " of no array; name one");
+  auto result = std::make_shared<Transfer>("a halo", loc, group);
+  for (const AnyArray &array : arrays) {
+    Request request{.kind = Request::Halo, .array = array};
+    request.axis = axis, request.width = width, request.periodic = periodic;
+    std::vector<Described> all = agree(*group, array.device(), request, loc);
+    addHalo(*result, array, all[static_cast<size_t>(group->rank())]);
+  }
   return result;
 }
 
 Halo::Halo(const AnyArray &array, int axis, int64_t width, bool periodic,
            const Group &group, Loc loc)
-    : Exchange(haloOf(array, axis, width, periodic, group, loc)) {}
+    : Halo(std::vector<AnyArray>{array}, axis, width, periodic, group, loc) {}
+
+Halo::Halo(const std::vector<AnyArray> &arrays, int axis, int64_t width,
+           bool periodic, const Group &group, Loc loc)
+    : Exchange(halosOf(arrays, axis, width, periodic, group, loc)) {}
 
 /// The all of the root, one for each rank, in order.
 static std::vector<std::pair<Slices, int64_t>>

@@ -70,6 +70,12 @@ void Capture::append(const BoundLaunch &launched) {
 }
 
 std::shared_ptr<GraphImpl> Capture::end() {
+  if (!unfinished.empty())
+    raise(ErrorCode::CannotCapture,
+          unfinished.begin()->second +
+              " is started in a graph, and not finished there; finish it in "
+              "the same graph");
+  ending = true;
   std::vector<runtime::Step> steps;
   for (const GraphEntry &entry : graph->entries)
     steps.push_back(entry.step);
@@ -96,6 +102,8 @@ void GraphImpl::replay() {
     if (entry.toRemember)
       rememberLaunch(*entry.toRemember);
   }
+  for (const auto &[who, call] : afterReplay)
+    call();
   checked(done);
 }
 

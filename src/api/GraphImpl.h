@@ -6,7 +6,7 @@
 
 namespace costate::detail {
 
-/// A launch or a fill.
+/// A launch, a fill, or an exchange.
 struct GraphEntry {
   runtime::Step step;
   std::shared_ptr<const AccessSet> accesses; ///< keep arrays and kernels alive
@@ -17,6 +17,8 @@ struct GraphImpl {
   std::shared_ptr<runtime::Device> device;
   std::vector<GraphEntry> entries;
   std::shared_ptr<runtime::Graph> graph;
+  /// To be called after each replay, by who wants it.
+  std::map<const void *, std::function<void()>> afterReplay;
 
   void replay();
 };
@@ -36,6 +38,20 @@ public:
   void append(const runtime::Device &device, GraphEntry entry);
   void append(const BoundLaunch &launch);
   std::shared_ptr<GraphImpl> end();
+  /// The device is told what to keep.
+  bool isEnding() const { return ending; }
+
+  void callAfterReplay(const void *who, std::function<void()> what) {
+    graph->afterReplay[who] = std::move(what);
+  }
+
+  /// What is to be finished before the end.
+  void open(const void *what, const std::string &text) {
+    unfinished[what] = text;
+  }
+  void close(const void *what) { unfinished.erase(what); }
+  /// Lives as long as the capture and its graph.
+  std::shared_ptr<const void> token() const { return graph; }
 
   /// What versions and past launches will be, counted from the beginning of a
   /// replay.
@@ -45,6 +61,8 @@ public:
 
 private:
   std::shared_ptr<GraphImpl> graph;
+  std::map<const void *, std::string> unfinished;
+  bool ending = false;
 };
 
 /// CannotCapture if this thread captures; `what` completes "a graph cannot".

@@ -1,9 +1,12 @@
 #include "api/ArrayKernels.h"
+#include "api/Checked.h"
 #include "api/Distributed.h"
+#include "api/GraphImpl.h"
 #include "api/Recording.h"
 #include "costate/device.h"
 
 using namespace costate;
+using namespace costate::api;
 using namespace costate::detail;
 using namespace costate::distributed;
 
@@ -40,22 +43,48 @@ void RankSum::sum(const AnyArray &one) const {
     group->sum(one);
 }
 
+/// Sums in the order of ranks make arrays, which a graph of a GPU cannot.
+static void requireInGraph(const RankSum &one) {
+  bool isOnHost = one.array.device().shared()->info().target == "cpu";
+  if (Capture::current() && one.options.ordered && !isOnHost)
+    raise(ErrorCode::CannotCapture,
+          "a graph of `" + one.array.device().name() +
+              "` cannot repeat a sum in the order of ranks" +
+              sourceText(one.loc) + "; leave out `ordered`");
+}
+
+void RankSum::call(const std::vector<AnyArray> &all) const {
+  if (group->size() == 1)
+    return;
+  requireInGraph(*this);
+  RankSum own = *this;
+  auto body = [own, all] {
+    for (const AnyArray &one : all)
+      own.sum(one);
+  };
+  if (Capture::current())
+    captureExchange(group, array.device(), "a sum over ranks", all, body);
+  else
+    body();
+}
+
 CustomLaunch RankSum::launch(const std::shared_ptr<RankSum> &self) const {
   return {.name = "a sum over ranks",
           .reads = {array},
           .writes = {array},
           .unneeded = {array},
-          .primal = [self] { self->sum(self->array); },
+          .primal = [self] { self->call({self->array}); },
           .gradient =
               [self] {
                 if (!self->options.replicated && self->array.has_grad())
-                  self->sum(self->array.grad());
+                  self->call({self->array.grad()});
               },
           .tangent =
               [self] {
-                self->sum(self->array);
+                std::vector<AnyArray> all{self->array};
                 if (self->array.has_dual())
-                  self->sum(self->array.dual());
+                  all.push_back(self->array.dual());
+                self->call(all);
               },
           .loc = loc};
 }

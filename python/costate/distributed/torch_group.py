@@ -13,8 +13,8 @@ import torch
 import torch.distributed as dist
 
 from costate import _core
-from costate.errors import BadArgument, RankLost
-from costate.lang.base import runtime
+from costate.errors import BadArgument, NoDevice, RankLost
+from costate.lang.base import runtime, streams
 
 _Pairs = Sequence[tuple[int, _core.Array]]
 
@@ -22,8 +22,9 @@ _Pairs = Sequence[tuple[int, _core.Array]]
 class TorchGroup(_core.Communicator):
     """A process group of `torch.distributed` (None: all processes).
 
-    `timeout`: seconds after which a rank that does not answer is `RankLost`. With NCCL arrays are sent from where they are, on
-    PyTorch's current stream, and the host does not wait; a rank that is lost is then noticed by the watchdog of PyTorch.
+    `timeout`: seconds after which a rank that does not answer is `RankLost`. With NCCL and `cuda` arrays are sent from where
+    they are, beside other work of the device, and the host does not wait: by a communicator of our own, which the ranks of the
+    process group make when they meet first.
     """
 
     def __init__(self, group: Any = None, timeout: float = 30.0) -> None:
@@ -35,6 +36,23 @@ class TorchGroup(_core.Communicator):
         self.numbers = dist.get_process_group_ranks(self.group)
         self.own = dist.get_rank(self.group)
         self.in_place = dist.get_backend(self.group) == "nccl"
+        self._known: tuple[int, _core.Communicator] = -1, self
+
+    def of_device(self) -> _core.Communicator:
+        """What carries messages of the device of `init`; a collective call."""
+        if self._known[0] != runtime.generation:
+            self._known = runtime.generation, self._connect()
+        return self._known[1]
+
+    def _connect(self) -> _core.Communicator:
+        replaced = type(self) is not TorchGroup
+        if replaced or not self.in_place or self.size() == 1 or runtime.device().name != "cuda":
+            return self
+        try:
+            with streams.queued(torch.cuda.current_stream()):
+                return _core.nccl(runtime.device(), self, self.timeout)
+        except NoDevice:    # an NCCL that is part of PyTorch; on all ranks
+            return self
 
     def rank(self) -> int:
         return self.own

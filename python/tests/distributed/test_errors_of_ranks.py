@@ -119,8 +119,10 @@ def alone():
 
 
 def test_what_has_no_halo():
-    with pytest.raises(qd.BadArgument, match="fields and ndarrays, not of list"):
+    with pytest.raises(qd.BadArgument, match="fields and ndarrays, not of int"):
         distributed.Halo([1, 2], group=alone())
+    with pytest.raises(qd.BadArgument, match="of no array"):
+        distributed.Halo([], group=alone())
     sparse = qd.field(qd.f64)
     qd.root.pointer(qd.i, 4).dense(qd.i, 4).place(sparse)
     with pytest.raises(qd.BadArgument, match="sparse"):
@@ -132,8 +134,10 @@ def test_what_has_no_halo():
 def test_places_where_ranks_do_not_meet():
     x = qd.field(qd.f64, 8)
     halo = distributed.Halo(x, periodic=True, group=alone())
-    with pytest.raises(qd.CannotCapture, match="`Halo`"):
-        qd.capture(halo)()
+    with pytest.raises(qd.CannotCapture, match="`all_reduce`"):
+        qd.capture(distributed.all_reduce, x, alone())
+    with pytest.raises(qd.CannotCapture, match="not finished there"):
+        qd.capture(halo.start)
     with pytest.raises(qd.BadArgument, match="finished without a start"):
         halo.finish()
     halo.start()

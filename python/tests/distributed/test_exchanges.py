@@ -79,6 +79,56 @@ def test_types_of_elements(dtype):
     assert first.tolist() == second.tolist() == [6, 7, 7, 7, 8]
 
 
+@qd.kernel
+def bend(u: qd.types.ndarray(), v: qd.types.ndarray()):
+    for i in range(1, u.shape[0] - 1):
+        v[i] = u[i] * (u[i - 1] - 2 * u[i] + u[i + 1])
+
+
+@pytest.mark.parametrize("in_parts", [False, True])
+def test_a_graph_repeats_exchanges(in_parts):
+    def run(group):
+        u, v = (qd.ndarray(qd.f64, 8, needs_grad=True) for _ in range(2))
+        halo = distributed.Halo(u, periodic=True, group=group)
+
+        def there():
+            (halo.start(), halo.finish()) if in_parts else halo()
+            bend(u, v)
+            v.grad.fill(1)
+
+        def there_and_back():
+            there()
+            bend.grad(u, v)
+            (halo.finish_grad(), halo.start_grad()) if in_parts else halo.grad()
+        graph = qd.capture(there_and_back)
+        for factor in (1, 2):
+            u.from_numpy(factor * np.sin(np.arange(8) + 10 * group.rank()))
+            with qd.ad.Tape(None):
+                there()
+            expected = v.to_numpy(), u.grad.to_numpy()
+            u.grad.fill(0)
+            graph.replay()
+            np.testing.assert_array_equal(v.to_numpy(), expected[0])
+            np.testing.assert_array_equal(u.grad.to_numpy(), expected[1])
+            u.grad.fill(0)
+    values(in_threads(3, run))
+
+
+def test_halos_of_several_arrays_are_one_exchange():
+    def run(group):
+        u, v = qd.ndarray(qd.f64, (8, 2), needs_grad=True), qd.ndarray(qd.i32, (6, 2))
+        u.fill(group.rank())
+        v.fill(10 + group.rank())
+        halo = distributed.Halo([u, v], width=2, periodic=True, group=group)
+        halo()
+        u.grad.fill(1)
+        halo.grad()
+        return u.to_numpy()[:, 0].tolist(), v.to_numpy()[:, 1].tolist(), u.grad.to_numpy()[:, 0].tolist()
+    first, second = values(in_threads(2, run))
+    assert first == ([1, 1, 0, 0, 0, 0, 1, 1], [11, 11, 10, 10, 11, 11], [0, 0, 2, 2, 2, 2, 0, 0])
+    assert second == ([0, 0, 1, 1, 1, 1, 0, 0], [10, 10, 11, 11, 10, 10], [0, 0, 2, 2, 2, 2, 0, 0])
+
+
 def test_sums_and_their_adjoints():
     def run(group, options):
         x, loss = qd.field(qd.f64, 3, needs_grad=True), qd.field(qd.f64, (), needs_grad=True)
