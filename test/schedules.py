@@ -1,5 +1,6 @@
-"""Unit tests on the host as a GPU, under other schedules of the threads that
-wait for each other: one, or COSTATE_SCHEDULES many."""
+"""Unit tests on the host as another GPU: under other schedules of the threads that
+wait for each other, one, or COSTATE_SCHEDULES many, and with warps of 64 lanes. With
+COSTATE_SLOW all tests of devices run with those."""
 
 import os
 
@@ -7,14 +8,21 @@ import unit
 from report import Counts
 
 SEEDS = range(1, 1 + int(os.environ.get("COSTATE_SCHEDULES", "1")))
+WAITS = "devices,waits"
+
+
+def others():
+    """What of the GPU is another one, and which tests run on it."""
+    yield from ((f"seed={seed}", WAITS) for seed in SEEDS)
+    yield "lanes=64", "devices" if os.environ.get("COSTATE_SLOW") else WAITS
 
 
 def run(root, build, preset):
     counts = Counts()
-    for seed in SEEDS:
-        under = unit.run(root, build, preset, "devices,waits", COSTATE_DEVICE="simt", COSTATE_SIMT=f"seed={seed}")
+    for other, labels in others():
+        under = unit.run(root, build, preset, labels, COSTATE_DEVICE="simt", COSTATE_SIMT=other)
         for name, output in under.failed:
-            counts.fails(f"{name} with COSTATE_SIMT=seed={seed}", output)
+            counts.fails(f"{name} with COSTATE_SIMT={other}", output)
         if not under.failed:
             counts.passes()
     return counts

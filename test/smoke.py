@@ -35,22 +35,23 @@ def run_examples(build, counts):
             counts.fails(example.name, process.stdout + process.stderr)
 
 
-def run_fuzzer(build, counts):
+def run_fuzzer(build, counts, gpu):
     process = subprocess.run(
         [build / "bin" / "costate-fuzz", "--device", "simt", "--count", "12", "--jobs", "2"],
-        capture_output=True, text=True, timeout=600)
+        capture_output=True, text=True, timeout=600, env=dict(os.environ, COSTATE_SIMT=gpu))
     # Kernels may have printed before.
     summaries = [line for line in process.stdout.splitlines() if line.startswith("12 programs from seed 1 on, ")]
     if process.returncode == 0 and summaries:
         counts.passes()
     else:
-        counts.fails("costate-fuzz --device simt", process.stdout + process.stderr)
+        counts.fails(f"costate-fuzz --device simt, {gpu}", process.stdout + process.stderr)
 
 
 def run(root, build, preset):
     counts = Counts()
     run_examples(build, counts)
-    run_fuzzer(build, counts)
+    run_fuzzer(build, counts, "lanes=32")
+    run_fuzzer(build, counts, "lanes=64")
     binary = build / "bin" / "costate-bench"
     if not binary.exists():
         counts.fails("costate-bench", "has not been built")

@@ -113,7 +113,7 @@ void LaunchEntry::forEachUse(const Visit &visit) const {
 
 /// Whether work items run in any order.
 static bool isParallel(const runtime::Device &device) {
-  return device.info().target != "cpu" || device.info().threads > 1;
+  return device.info().threads > 1;
 }
 
 std::string LaunchEntry::obstacle() const {

@@ -44,7 +44,7 @@ struct SortCall {
   unsigned long long workItems;
   unsigned long long blocks, blockThreads; ///< of the launch
   unsigned long long chunks;               ///< 0: nothing is to be done
-  unsigned long long chunk; ///< work items of one, a multiple of 32
+  unsigned long long chunk; ///< work items of one, a multiple of the lanes
   unsigned long long keeps; ///< a block has memory for those of a chunk
 };
 

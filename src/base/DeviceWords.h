@@ -9,10 +9,10 @@ namespace costate {
 /// The words that every device function starts with; those of the function
 /// follow. Addresses are of the device.
 enum DeviceWord : size_t {
-  WorkItemsWord,    ///< of the range; 1 for serial code
-  TapeBaseWord,     ///< ranges: tapes of all warps
-  TapeBytesWord,    ///< of one thread; a warp has 32 times that, interleaved
-  PartialsWord,     ///< f64, for each sum one of each block
+  WorkItemsWord, ///< of the range; 1 for serial code
+  TapeBaseWord,  ///< ranges: tapes of all warps
+  TapeBytesWord, ///< of one thread; a warp has that of each lane, interleaved
+  PartialsWord,  ///< f64, for each sum one of each block
   PartialCountWord, ///< blocks of all launches that add up together
   FirstPartialWord, ///< where the blocks of this launch start
   /// A u64 that blocks count in, 0 between launches, unless one has failed.

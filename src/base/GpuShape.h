@@ -2,6 +2,8 @@
 /// How the threads of a kind of GPU run together. Passes, the library of device
 /// functions and the runtime all ask here.
 
+#include <cstddef>
+
 namespace costate {
 
 struct GpuShape {
@@ -16,6 +18,12 @@ struct GpuShape {
   bool addsInBlocks = false;
   /// A kernel for each place of tapes (base/DeviceTape.h), drains included.
   bool knowsPlaces = false;
+
+  /// Of a row of a tape: a word of 4 bytes for each lane.
+  constexpr size_t rowBytes() const { return 4 * static_cast<size_t>(lanes); }
 };
+
+/// Of all of NVIDIA's.
+inline constexpr GpuShape nvidiaShape{.addsInBlocks = true};
 
 } // namespace costate

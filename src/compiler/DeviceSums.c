@@ -4,12 +4,14 @@
 // block, base/DeviceWords.h says how much is used of it.
 
 #include "base/DeviceAtomics.h"
+#include "base/DeviceLanes.h"
 #include "base/RangeSums.h"
 
 #define INLINE __attribute__((always_inline))
 #define COLLECTIVE __attribute__((convergent))
 
-enum { warpSize = 32, mostWarps = 32, atOnce = 4 };
+#define warpSize deviceLanes
+enum { mostWarps = 32, atOnce = 4 };
 #ifdef COSTATE_VULKAN
 enum { warpsFinish = 0 };
 #else

@@ -24,6 +24,14 @@ namespace {
 
 constexpr int64_t sumCount = 3;
 
+int lanes = 32; ///< of a warp
+
+/// Warps have 64 lanes while it lives.
+struct WideWarps {
+  WideWarps() { lanes = 64; }
+  ~WideWarps() { lanes = 32; }
+};
+
 /// What the function here is called with.
 struct Call {
   double *partials;
@@ -48,7 +56,7 @@ double term(int64_t thread, int64_t k) {
 /// Before warps add up, each has a word of the same memory to itself.
 void useMemory(Call &call, int64_t thread, double *memory) {
   int64_t threads = costate_device_block_threads();
-  int64_t warp = (thread % threads / 32 + 1) % (threads / 32 + 1);
+  int64_t warp = (thread % threads / lanes + 1) % (threads / lanes + 1);
   for (int pass = 0; pass < 3; ++pass) {
     memory[warp] = static_cast<double>(100 * pass + warp);
     costate_device_warp_max(0);
@@ -87,7 +95,8 @@ using Entry = void(const uint64_t *, int64_t, int64_t, std::byte *);
 
 Result<> tryLaunch(Call &call, gpu::Grid grid, uint64_t seed,
                    Entry *entry = addUp) {
-  auto driver = simt::createDriver({.threads = 2, .seed = seed});
+  auto driver =
+      simt::createDriver({.threads = 2, .seed = seed, .lanes = lanes});
   gpu::DeviceCode code;
   code.addresses["f"] = reinterpret_cast<void *>(entry);
   gpu::DeviceFunction &function = code.functions.emplace_back();
@@ -200,7 +209,7 @@ TEST(DeviceSums, HaveTheSameBitsInAnyOrderOfThreads) {
 }
 
 double warpSum(std::vector<double> terms) {
-  for (size_t step = 16; step; step /= 2)
+  for (size_t step = terms.size() / 2; step; step /= 2)
     for (size_t lane = 0; lane < step; ++lane)
       terms[lane] += terms[lane + step];
   return terms[0];
@@ -208,10 +217,10 @@ double warpSum(std::vector<double> terms) {
 
 template <class TermOf> double blockSum(int64_t threads, TermOf &&termOf) {
   double sum = 0;
-  for (int64_t warp = 0; warp < threads / 32; ++warp) {
+  for (int64_t warp = 0; warp < threads / lanes; ++warp) {
     std::vector<double> terms;
-    for (int64_t lane = 0; lane < 32; ++lane)
-      terms.push_back(termOf(32 * warp + lane));
+    for (int64_t lane = 0; lane < lanes; ++lane)
+      terms.push_back(termOf(lanes * warp + lane));
     sum = warp == 0 ? warpSum(terms) : sum + warpSum(terms);
   }
   return sum;
@@ -239,6 +248,17 @@ TEST(DeviceSums, AreAddedInTheOrderOfTheGrid) {
   EXPECT_EQ(sumsOf({300, 64}, 5)[1], inOrder({300, 64}, 1, 32));
   EXPECT_EQ(sumsOf({256, 64}, 5, 1)[0], inOrder({256, 64}, 0, 32));
   EXPECT_EQ(sumsOf({257, 64}, 5, 1)[0], inOrder({257, 64}, 0, 64));
+}
+
+TEST(DeviceSums, WarpsOf64LanesAddUpInTheirOrder) {
+  WideWarps wide;
+  for (gpu::Grid grid :
+       {gpu::Grid{1, 1}, {1, 33}, {1, 65}, {3, 128}, {2, 1024}, {600, 64}})
+    for (int64_t count : {1, 2, 7})
+      expectNear(sumsOf(grid, 0, count), grid.blocks * grid.blockThreads);
+  EXPECT_EQ(sumsOf({70, 128}, 5)[1], inOrder({70, 128}, 1, 64));
+  EXPECT_EQ(sumsOf({256, 64}, 5, 1)[0], inOrder({256, 64}, 0, 64));
+  EXPECT_EQ(sumsOf({257, 128}, 5, 1)[0], inOrder({257, 128}, 0, 128));
 }
 
 TEST(DeviceSums, OfVulkanAreFinishedByTheBlock) {

@@ -117,7 +117,7 @@ void addDevicePasses(OpPassManager &passes, const Options &options,
     passes.addNestedPass<ir::KernelOp>(conversion::createSkipZeroAdjoints());
   }
   passes.addPass(conversion::createOutlineDevice(
-      {.debug = options.debug || options.findNan}));
+      {.debug = options.debug || options.findNan, .lanes = device.lanes}));
   addOutlinedPasses(passes, options, device.maths, /*deterministic=*/false);
 }
 

@@ -35,6 +35,7 @@ void addHostPasses(mlir::OpPassManager &passes, const Options &options);
 struct DevicePasses {
   std::string maths;    ///< see convert-kernel-to-llvm
   bool inlines = false; ///< see place-tapes
+  unsigned lanes = 32;  ///< of a warp
 };
 
 /// Kernel IR to the LLVM dialect: functions of a device, and host code that

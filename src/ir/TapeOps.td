@@ -175,8 +175,8 @@ def Tape_Warp : Resource<"::costate::tape::Warp">;
 def Tape_ActiveOp : Tape_Op<"active", [Pure]> {
   let summary = "whether this lane has a work item";
   let description = [{
-    Ranges that are marked `costate.tiles` run in warps of 32 lanes, each with
-    one tape: rows of 32 words of 4 bytes, one for each lane. All lanes of a warp
+    Ranges that are marked `costate.tiles` run in warps, each with
+    one tape: rows of words of 4 bytes, one for each lane. All lanes of a warp
     come to the same operations of a warp; those without a work item as well.
   }];
   let results = (outs I1:$active);

@@ -348,7 +348,7 @@ static std::byte *arrayAround(const VersionLog::Copy &copy,
   if (box.size() == array.size)
     return copy.values.address;
   // Drivers of GPUs may check that addresses are those of memory.
-  if (array.device->info().target != "cpu" || !contains(box, elements))
+  if (array.device->hostCopies() || !contains(box, elements))
     return nullptr;
   int64_t first = -1, runs = 0;
   forEachRuns(box, array.extents, [&](const Runs &found) {

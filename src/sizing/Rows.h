@@ -1,13 +1,11 @@
 #pragma once
-/// Rows of 32 words of 4 bytes, one word for each lane of a warp: how many the
+/// Rows of words of 4 bytes, one word for each lane of a warp: how many the
 /// values of one record take.
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/TypeRange.h"
 
 namespace costate::sizing {
-
-inline constexpr int64_t rowBytes = 128;
 
 /// No tape has as many rows, no loop that keeps records as many iterations:
 /// numbers of both stop here. Twice as many are still an i32.

@@ -6,7 +6,7 @@
 namespace costate::compiler {
 namespace {
 
-const char *const targetsOfAll[] = {"cpu", "simt", "sm_90",
+const char *const targetsOfAll[] = {"cpu", "simt", "simt;lanes=64", "sm_90",
                                     "vulkan1.2;subgroup=32;f64"};
 
 TEST(Targets, EachIsOfOneKind) {
@@ -31,17 +31,21 @@ TEST(Targets, WhatToolsShowIsCodeOfItsKind) {
 
 TEST(Targets, GpusHaveAShape) {
   EXPECT_FALSE(runsOnGpu("cpu"));
-  for (const char *target : targetsOfAll)
+  for (std::string target : targetsOfAll)
     if (runsOnGpu(target))
-      EXPECT_EQ((*findTarget(target))->gpu()->lanes, 32) << target;
+      EXPECT_EQ((*findTarget(target))->gpu()->lanes,
+                target.ends_with("lanes=64") ? 64 : 32)
+          << target;
+  EXPECT_FALSE(findTarget("simt;lanes=48").ok());
 }
 
 TEST(Targets, OthersAreRefusedByName) {
   auto found = findTarget("vulkan1.2");
   ASSERT_FALSE(found.ok());
-  EXPECT_EQ(found.error().text,
-            "nothing makes code for `vulkan1.2`; there are cpu, simt, NVIDIA "
-            "chips as sm_90, Vulkan devices as vulkan1.2;subgroup=32;f64");
+  EXPECT_EQ(
+      found.error().text,
+      "nothing makes code for `vulkan1.2`; there are cpu, simt, simt;lanes=64, "
+      "NVIDIA chips as sm_90, Vulkan devices as vulkan1.2;subgroup=32;f64");
   EXPECT_FALSE(runsOnGpu("vulkan1.2"));
 }
 

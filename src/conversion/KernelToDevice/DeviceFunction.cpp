@@ -22,8 +22,8 @@ static void setAttribute(LLVM::LLVMFuncOp function, StringRef name,
 
 DeviceFunction::DeviceFunction(ModuleOp module, Location loc, const Twine &name,
                                int64_t words, Threading threading,
-                               bool measures)
-    : threading(threading) {
+                               int64_t lanes, bool measures)
+    : threading(threading), lanes(lanes) {
   MLIRContext *context = module.getContext();
   Type pointer = pointerType(context), i64 = IntegerType::get(context, 64);
   outer = createFunction(module, loc, name, {pointer, i64, i64, pointer},
@@ -34,7 +34,7 @@ DeviceFunction::DeviceFunction(ModuleOp module, Location loc, const Twine &name,
                         LLVM::Linkage::Internal);
   body.setPassthroughAttr(
       ArrayAttr::get(context, StringAttr::get(context, "alwaysinline")));
-  body->setAttr(lanesAttr, IntegerAttr::get(i64, isSerial() ? 1 : warpSize));
+  body->setAttr(lanesAttr, IntegerAttr::get(i64, isSerial() ? 1 : lanes));
   if (measures)
     body->setAttr(measuresAttr, UnitAttr::get(context));
   fillOuter();
@@ -98,7 +98,7 @@ void DeviceFunction::storeTape(ImplicitLocOpBuilder &b, Value args,
     Value frame = loadSlot(b, pointerType(b.getContext()), args, FrameWord);
     base = loadSlot(b, pointerType(b.getContext()), frame, 0);
   } else {
-    Value size = constant(b, warpSize);
+    Value size = constant(b, lanes);
     lane = arith::RemUIOp::create(b, thread, size);
     base = tapeOf(b, args, thread, lane);
   }

@@ -6,8 +6,6 @@
 
 namespace costate::conversion {
 
-inline constexpr int64_t warpSize = 32;
-
 inline mlir::LLVM::LLVMPointerType pointerType(mlir::MLIRContext *context) {
   return mlir::LLVM::LLVMPointerType::get(context);
 }
@@ -21,7 +19,7 @@ class DeviceFunction {
 public:
   DeviceFunction(mlir::ModuleOp module, mlir::Location loc,
                  const llvm::Twine &name, int64_t words, Threading threading,
-                 bool measures);
+                 int64_t lanes, bool measures);
 
   mlir::Value words() { return body.getArgument(0); }
   mlir::Value worker() { return body.getArgument(1); }
@@ -43,6 +41,7 @@ private:
                  mlir::Value worker, mlir::Value thread);
 
   Threading threading;
+  int64_t lanes; ///< of a warp
   mlir::LLVM::LLVMFuncOp outer, body;
 };
 

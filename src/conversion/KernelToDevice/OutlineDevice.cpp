@@ -31,6 +31,7 @@ struct Launcher {
   ModuleOp module;
   Runtime &runtime;
   std::string kernel;
+  int64_t lanes; ///< of a warp
   bool namesWorkItems;
   int64_t frameSlots = 1; ///< slot 0: top of the tape of the serial code
   SmallVector<Attribute> functions;
@@ -277,7 +278,7 @@ private:
                           : range ? Threading::Strided
                                   : Threading::Serial;
     DeviceFunction function(launcher.module, op->getLoc(), nameOf(kind),
-                            words(), threading, measures);
+                            words(), threading, launcher.lanes, measures);
     if (tiled)
       function.mark("costate-tiles");
     else if (sums())
@@ -365,7 +366,7 @@ private:
     Value base = loadSlot(b, pointer, function.worker(), tapeBaseSlot);
     Value from = LLVM::PtrToIntOp::create(b, b.getI64Type(), base);
     Value used = arith::SubIOp::create(b, to, from);
-    return arith::DivUIOp::create(b, used, constant(b, warpSize));
+    return arith::DivUIOp::create(b, used, constant(b, launcher.lanes));
   }
 
   void redirect(ImplicitLocOpBuilder &b, Region &copy) {
@@ -481,7 +482,7 @@ private:
       argument.replaceAllUsesWith(index);
   }
 
-  /// for (tile = first; tile != none; tile = next) 32 work items, one per lane
+  /// for (tile = first; tile != none; tile = next) one work item per lane
   void emitTiles(ImplicitLocOpBuilder &b, DeviceFunction &function,
                  ir::RangeOp op, const Captures &own, Value place) {
     auto indicesOf = indexing(b, function, op, own);
@@ -851,6 +852,7 @@ struct OutlineDevice : impl::OutlineDeviceBase<OutlineDevice> {
       Launcher launcher{.module = module,
                         .runtime = runtime,
                         .kernel = kernel.getName().str(),
+                        .lanes = lanes,
                         .namesWorkItems =
                             debug || contains(kernel.getRegion(), isPrint),
                         .functions = {}};

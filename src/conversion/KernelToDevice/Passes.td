@@ -58,7 +58,8 @@ def OutlineDevice : Pass<"outline-device", "::mlir::ModuleOp"> {
     The attribute `costate.functions` of the module lists the functions.
   }];
   let options = [Option<"debug", "debug", "bool", "false",
-                        "let errors name the work item">];
+                        "let errors name the work item">,
+                 Option<"lanes", "lanes", "unsigned", "32", "of a warp">];
   let dependentDialects = ["::costate::ir::CostateDialect", "::mlir::arith::ArithDialect",
                            "::mlir::scf::SCFDialect", "::mlir::LLVM::LLVMDialect"];
 }

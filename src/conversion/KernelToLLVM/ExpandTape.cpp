@@ -13,6 +13,13 @@ namespace costate::conversion {
 
 namespace {
 
+/// Whose tapes are interleaved.
+int64_t lanesOf(Operation *op) {
+  auto function = op->getParentOfType<LLVM::LLVMFuncOp>();
+  auto count = function->getAttrOfType<IntegerAttr>(lanesAttr);
+  return count ? count.getInt() : 1;
+}
+
 /// Emits the tape operations of one place.
 class TapeBuilder {
 public:
@@ -55,12 +62,6 @@ public:
   }
 
 private:
-  static int64_t lanesOf(Operation *op) {
-    auto function = op->getParentOfType<LLVM::LLVMFuncOp>();
-    auto count = function->getAttrOfType<IntegerAttr>(lanesAttr);
-    return count ? count.getInt() : 1;
-  }
-
   int64_t bytes() const {
     int64_t size = record.size();
     return lanes * (onDevice ? llvm::alignTo(size, 8) : size);
@@ -187,7 +188,8 @@ class RowBuilder {
 public:
   RowBuilder(Operation *op, Runtime &runtime)
       : b(op->getLoc(), op), runtime(runtime), worker(workerOf(op)),
-        pointer(LLVM::LLVMPointerType::get(op->getContext())) {}
+        pointer(LLVM::LLVMPointerType::get(op->getContext())),
+        rowBytes(4 * lanesOf(op)) {}
 
   void write(tape::WriteOp op) {
     sizing::RowLayout layout(op.getValues().getTypes());
@@ -289,12 +291,12 @@ private:
     Value across = arith::MulIOp::create(b, lane, constant(b, size));
     Value column = LLVM::GEPOp::create(b, pointer, b.getI8Type(), base,
                                        ArrayRef<LLVM::GEPArg>(across));
-    Type rowType = LLVM::LLVMArrayType::get(b.getI8Type(), sizing::rowBytes);
+    Type rowType = LLVM::LLVMArrayType::get(b.getI8Type(), rowBytes);
     Value down = wide(from);
     Value place = LLVM::GEPOp::create(b, pointer, rowType, column,
                                       ArrayRef<LLVM::GEPArg>(down));
     offset += distance;
-    return offset ? advance(place, offset * sizing::rowBytes) : place;
+    return offset ? advance(place, offset * rowBytes) : place;
   }
 
   Value i32(int64_t value) {
@@ -324,6 +326,7 @@ private:
   Runtime &runtime;
   Value worker;
   Type pointer;
+  const int64_t rowBytes; ///< a word of 4 bytes for each lane
 };
 
 void expandRows(Operation *op, Runtime &runtime) {

@@ -10,7 +10,7 @@
 
 namespace costate::conversion {
 
-/// On a range: it runs in tiles of 32 work items, one for each lane of a warp.
+/// On a range: it runs in tiles of work items, one for each lane of a warp.
 inline constexpr llvm::StringLiteral tilesAttr = "costate.tiles";
 
 /// On such a range: running its forward sweep again costs more than saving.

@@ -547,6 +547,7 @@ Result<gpu::Properties> queryProperties(const Api &api, DeviceNumber device) {
   properties.l2Bytes = bytes(DeviceAttribute::L2Bytes);
   properties.blocksProgress = true;
   properties.chip = "sm_" + std::to_string(10 * major + minor);
+  properties.shape = nvidiaShape;
   if (query.failed)
     return Failure{ErrorCode::NoDevice,
                    "the GPU does not answer: " + statusText(api, query.failed)};

@@ -13,6 +13,7 @@
 
 #include "base/DeviceSort.h"
 #include "base/DeviceAtomics.h"
+#include "base/DeviceLanes.h"
 
 #ifdef __NVPTX__
 #define SORT_INLINE __attribute__((always_inline))
@@ -209,11 +210,11 @@ SORT_INLINE void costate_device_sort_take(struct SortWorker *worker,
 // Threads meet between the two.
 SORT_INLINE static void sortLeaveStats(const struct SortWorker *worker) {
   struct SortMemory *memory = worker->memory;
-  unsigned warp = worker->thread / 32;
+  unsigned warp = worker->thread / deviceLanes;
   double iterations = costate_device_warp_add((double)worker->iterations);
   double rounds = costate_device_warp_add((double)worker->rounds);
   double passing = costate_device_warp_add((double)worker->passing);
-  if (worker->thread % 32)
+  if (worker->thread % deviceLanes)
     return;
   memory->stats[0][warp] = (unsigned long long)iterations;
   memory->stats[1][warp] = (unsigned long long)rounds;
@@ -227,7 +228,7 @@ SORT_INLINE static void sortAddStats(const struct SortWorker *worker) {
   unsigned long long sum = 0, most = 0;
   if (worker->thread >= SortStats)
     return;
-  for (unsigned warp = 0; warp < worker->threads / 32; ++warp) {
+  for (unsigned warp = 0; warp < worker->threads / deviceLanes; ++warp) {
     sum += row[warp];
     most = most > row[warp] ? most : row[warp];
   }

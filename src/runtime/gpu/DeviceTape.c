@@ -1,11 +1,12 @@
 // Tapes of warps, as device code sees them: which rows a warp has, which tiles
-// of 32 work items it runs, and what becomes of those that do not fit.
+// of as many work items as a warp has lanes it runs, and what becomes of those that do not fit.
 // Linked into device code as bitcode, and into the runtime for the device simt.
 // All lanes of a warp call these functions together; what they return is the
 // same for all of them. Layouts: base/DeviceWords.h, base/DeviceTape.h.
 
 #include "base/DeviceTape.h"
 #include "base/DeviceAtomics.h"
+#include "base/DeviceLanes.h"
 
 #ifdef __NVPTX__
 #define TAPE_INLINE __attribute__((always_inline))
@@ -14,6 +15,8 @@
 #endif
 
 #define TAPE_ALL (~0ull)
+// A word for each lane.
+#define rowBytes (4 * deviceLanes)
 
 #ifdef __cplusplus
 extern "C" {
@@ -133,7 +136,7 @@ TAPE_INLINE static void tapePlan(const struct TapeControl *control,
 TAPE_INLINE static void tapeBeginShared(struct TapeWorker *worker,
                                         char *memory) {
   worker->rows = worker->call->sharedRows;
-  worker->base = memory + worker->threadOfBlock / 32 * worker->rows * 128;
+  worker->base = memory + worker->threadOfBlock / deviceLanes * worker->rows * rowBytes;
   worker->tile = worker->warp;
 }
 
@@ -143,7 +146,7 @@ TAPE_INLINE static void tapeBeginHeap(struct TapeWorker *worker) {
   unsigned long long minRows =
       call->hostMinRows ? call->hostMinRows : call->need->minRows;
   tapePlan(control, call, minRows, &worker->warps, &worker->rows);
-  worker->base = (char *)control->heap + worker->warp * worker->rows * 128;
+  worker->base = (char *)control->heap + worker->warp * worker->rows * rowBytes;
   worker->tile = worker->warp < worker->warps ? worker->warp : TAPE_ALL;
 }
 
@@ -168,8 +171,8 @@ TAPE_INLINE static void tapeBeginDrain(struct TapeWorker *worker,
   const struct TapeCall *call = worker->call;
   struct TapeControl *control = call->control;
   unsigned long long rows = control->seenMinRows ? control->seenMinRows : 1;
-  unsigned long long blocks = worker->warps / (call->blockThreads / 32);
-  unsigned long long warpsOfBlock = call->blockThreads / 32;
+  unsigned long long blocks = worker->warps / (call->blockThreads / deviceLanes);
+  unsigned long long warpsOfBlock = call->blockThreads / deviceLanes;
   if (rows > call->drainRows && rows > control->heapRows) {
     unsigned long long some =
         control->heapRows < TAPE_SOME_ROWS ? control->heapRows : TAPE_SOME_ROWS;
@@ -184,12 +187,12 @@ TAPE_INLINE static void tapeBeginDrain(struct TapeWorker *worker,
   onHeap = onHeap < worker->warps ? onHeap : worker->warps;
   if (here && here * blocks >= onHeap) {
     worker->rows = call->drainRows / here;
-    worker->base = memory + worker->threadOfBlock / 32 * worker->rows * 128;
+    worker->base = memory + worker->threadOfBlock / deviceLanes * worker->rows * rowBytes;
     worker->warps = here * blocks;
   } else if (onHeap) {
     worker->rows = control->heapRows / onHeap;
     worker->rows = worker->rows < TAPE_MOST ? worker->rows : TAPE_MOST - 1;
-    worker->base = (char *)control->heap + worker->warp * worker->rows * 128;
+    worker->base = (char *)control->heap + worker->warp * worker->rows * rowBytes;
     worker->warps = onHeap;
   } else {
     worker->warps = 1; // reports every tile
@@ -220,17 +223,17 @@ TAPE_INLINE void costate_device_tape_begin(struct TapeWorker *worker,
   unsigned block = __nvvm_read_ptx_sreg_ctaid_x();
   unsigned blocks = __nvvm_read_ptx_sreg_nctaid_x();
   worker->threadOfBlock = __nvvm_read_ptx_sreg_tid_x();
-  worker->warps = blocks * (__nvvm_read_ptx_sreg_ntid_x() / 32);
+  worker->warps = blocks * (__nvvm_read_ptx_sreg_ntid_x() / deviceLanes);
 #else
   unsigned block = thread / call->blockThreads;
   unsigned blocks = threads / call->blockThreads;
   worker->threadOfBlock = thread % call->blockThreads;
-  worker->warps = threads / 32;
+  worker->warps = threads / deviceLanes;
 #endif
   worker->call = call;
   // Fewer warps than there are still spread over all multiprocessors.
-  worker->warp = worker->threadOfBlock / 32 * blocks + block;
-  worker->lane = worker->threadOfBlock % 32;
+  worker->warp = worker->threadOfBlock / deviceLanes * blocks + block;
+  worker->lane = worker->threadOfBlock % deviceLanes;
   worker->need = worker->minRows = 0;
   worker->lowMemory = call->lowMemory;
   worker->sufficient = call->sufficient;
@@ -264,7 +267,7 @@ costate_device_tape_tile(const struct TapeWorker *worker) {
     return TAPE_ALL;
   if (call->drains && !call->marksTiles)
     return call->list[worker->tile];
-  return 32 * worker->tile < tapeWorkItems(call) ? worker->tile : TAPE_ALL;
+  return deviceLanes * worker->tile < tapeWorkItems(call) ? worker->tile : TAPE_ALL;
 }
 
 // The one that the lane has in a tile; 0 if it has none.
@@ -272,7 +275,7 @@ TAPE_INLINE unsigned long long
 costate_device_tape_work_item(struct TapeWorker *worker,
                               unsigned long long tile) {
   const struct TapeCall *call = worker->call;
-  unsigned long long place = 32 * tile + worker->lane;
+  unsigned long long place = deviceLanes * tile + worker->lane;
   worker->active = place < tapeWorkItems(call);
   if (!worker->active)
     return 0;

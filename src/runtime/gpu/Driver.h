@@ -2,6 +2,7 @@
 /// What a GPU has to offer: memory, code and launches on one stream. Devices of
 /// `gpu::GpuDevice` differ in this only.
 
+#include "base/GpuShape.h"
 #include "base/Profile.h"
 #include "base/Result.h"
 #include "code/DeviceCode.h"
@@ -28,6 +29,7 @@ struct Properties {
   int residentThreads = 1; ///< of the whole device, at most
   size_t memory = 0;       ///< bytes
   std::string chip;        ///< for the compiler: `sm_90`
+  GpuShape shape;          ///< as the compiler sees that
   /// Bytes of the fast memory that threads of a block share: the most that a
   /// launch may ask for, and what the blocks of a multiprocessor share.
   size_t sharedPerBlock = 0, sharedPerMultiprocessor = 0;

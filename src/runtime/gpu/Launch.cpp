@@ -52,7 +52,6 @@ static constexpr int blockThreadsOfCrowds[] = {2 * usualBlockThreads,
 /// Of blocks that add up, there should be few: each of them is waited for.
 static constexpr int blockThreadsOfSums[] = {sumBlockThreads,
                                              sumBlockThreads / 2};
-static constexpr size_t warp = 32;
 /// The cell for errors, and after it the ticket of sums, parts that are waited
 /// for, and the need of each function.
 static constexpr size_t ticketOffset = 120, partsOffset = 128,
@@ -150,12 +149,17 @@ static size_t budgetLeft(const LaunchRequest &request, size_t used) {
   return budget - std::min(budget, used);
 }
 
-static size_t wholeWarps(size_t threads) {
+/// Lanes of one.
+static size_t warpOf(const Engine &engine) {
+  return static_cast<size_t>(engine.driver().properties().shape.lanes);
+}
+
+static size_t wholeWarps(size_t threads, size_t warp) {
   return (threads + warp - 1) / warp * warp;
 }
 
 /// Threads, in whole warps, of which each may have so many bytes.
-static size_t threadsWithin(size_t budget, size_t bytes) {
+static size_t threadsWithin(size_t budget, size_t bytes, size_t warp) {
   return budget / bytes / warp * warp;
 }
 
@@ -164,13 +168,13 @@ static size_t threadsWithin(size_t budget, size_t bytes) {
 /// kernels do not make do with the tapes that other launches have left.
 static Result<size_t> reserveTapes(Engine &engine, const LaunchRequest &request,
                                    const TapeSizes &needs) {
-  size_t bytes = needs.thread;
-  size_t threads = wholeWarps(needs.threads);
+  size_t bytes = needs.thread, warp = warpOf(engine);
+  size_t threads = wholeWarps(needs.threads, warp);
   if (bytes == 0)
     return threads;
-  threads = std::min(threads,
-                     threadsWithin(budgetLeft(request, needs.serial), bytes));
-  size_t fitting = threadsWithin(engine.tapes.bytes(), bytes);
+  threads = std::min(
+      threads, threadsWithin(budgetLeft(request, needs.serial), bytes, warp));
+  size_t fitting = threadsWithin(engine.tapes.bytes(), bytes, warp);
   if (threads > 0 && fitting >= threads)
     return threads;
   for (; threads >= warp; threads /= 2) {
@@ -183,7 +187,8 @@ static Result<size_t> reserveTapes(Engine &engine, const LaunchRequest &request,
       return threads;
   }
   return tapeFailure(engine, request, needs.threadSite,
-                     "32 work items of the range need", bytes * warp);
+                     std::to_string(warp) + " work items of the range need",
+                     bytes * warp);
 }
 
 /// Room for tapes of `needs`, on as many threads as memory allows.
@@ -206,7 +211,7 @@ static Result<> reserveOnce(Engine &engine, const LaunchRequest &request,
 static Result<> reserve(Engine &engine, const LaunchRequest &request,
                         TapeSizes &needs) {
   auto done = reserveOnce(engine, request, needs);
-  size_t least = needs.serial + warp * needs.thread;
+  size_t least = needs.serial + warpOf(engine) * needs.thread;
   if (done || engine.memory.isCapturing() || budgetLeft(request, 0) < least)
     return done;
   engine.tapes.clear();
@@ -327,11 +332,6 @@ static Failure blockFailure(const Launch &launch,
                                     text};
 }
 
-/// Whether barriers wait for threads that have ended.
-static bool waitsForEnded(const Properties &gpu) {
-  return gpu.chip.starts_with("vulkan");
-}
-
 /// Why `function` cannot run on the device; empty: it can.
 static std::string blockFault(const Launch &launch,
                               const DeviceFunction &function,
@@ -350,7 +350,7 @@ static std::string blockFault(const Launch &launch,
     return "a deterministic kernel adds floats atomically in one thread, so "
            "there are no blocks: add in a shared array in a fixed order, or "
            "leave `deterministic` out";
-  if (function.hasBlocks && waitsForEnded(gpu) && workItems % wanted != 0)
+  if (function.hasBlocks && gpu.shape.waitsForEnded && workItems % wanted != 0)
     return std::to_string(workItems) +
            " work items are no multiple of a block "
            "of " +
@@ -390,7 +390,8 @@ static Result<Grid> gridOf(Launch &launch, const DeviceFunction &function,
   if (!grid || threads > grid->blockThreads)
     return grid;
   // whole warps: code is made for a size
-  return Grid{1, (static_cast<int>(threads) + 31) / 32 * 32};
+  size_t size = wholeWarps(static_cast<size_t>(threads), warpOf(launch.engine));
+  return Grid{1, static_cast<int>(size)};
 }
 
 static Result<> clearSums(Launch &launch, const DeviceFunction &function) {
@@ -780,7 +781,7 @@ static BudgetShares sharesOf(const DeviceCode &code, size_t bytes,
 static Result<TapeSizes>
 measureShares(Engine &engine, const LaunchRequest &request,
               const std::function<Result<TapeSizes>(BudgetShares)> &measure) {
-  size_t bytes = bytesForTapes(engine, request);
+  size_t bytes = bytesForTapes(engine, request), warp = warpOf(engine);
   size_t threads =
       static_cast<size_t>(engine.driver().properties().residentThreads);
   BudgetShares shares = sharesOf(*request.code->device, bytes, threads);
@@ -789,7 +790,7 @@ measureShares(Engine &engine, const LaunchRequest &request,
     if (!needs)
       return needs;
     needs->shares = shares;
-    size_t counted = std::max(wholeWarps(needs->threads), warp);
+    size_t counted = std::max(wholeWarps(needs->threads, warp), warp);
     uint64_t least = needs->serial + warp * needs->thread;
     if (counted < threads) {
       threads = counted;

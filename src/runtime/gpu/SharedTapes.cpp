@@ -11,7 +11,7 @@ int SharedTapes::blockThreads() const {
 }
 
 bool SharedTapes::isLittle() const {
-  return bytesOfBlock / rowBytes < manyRows * warpsOfBlock();
+  return bytesOfBlock / shape.rowBytes() < manyRows * warpsOfBlock();
 }
 
 SharedTapes SharedTapes::ofChip() const {
@@ -34,7 +34,7 @@ TapeShares SharedTapes::share(size_t warps) const {
       continue;
     return {.blocks = blocks,
             .warpsOfBlock = here,
-            .rows = std::min(bytes, bytesOfBlock) / rowBytes / here};
+            .rows = std::min(bytes, bytesOfBlock) / shape.rowBytes() / here};
   }
 }
 
@@ -47,7 +47,10 @@ static size_t roundUp(uint64_t rows) { return (rows + 7) / 8 * 8; }
 /// takes is left to the cache.
 std::optional<TapePlan> SharedTapes::plan(uint64_t tiles,
                                           WantedRows wanted) const {
-  for (size_t warps : {24, 16, 8, 6, 5, 4, 2, 1}) {
+  for (size_t threads : {768, 512, 256, 192, 160, 128, 64, 32}) {
+    size_t warps = warpsOf(threads);
+    if (warps == 0)
+      break;
     if (warps < warpsOfBlock() && !wanted.isLeast && isLittle())
       break;
     auto [blocks, warpsOfBlock, rows] = share(warps);
@@ -59,8 +62,9 @@ std::optional<TapePlan> SharedTapes::plan(uint64_t tiles,
       rows = std::min(rows, roundUp(wanted.most));
     auto count =
         static_cast<int64_t>(std::min(tiles, blocks * multiprocessors));
-    return TapePlan{.grid = {count, static_cast<int>(32 * warpsOfBlock)},
-                    .sharedRows = rows};
+    return TapePlan{
+        .grid = {count, static_cast<int>(warpsOfBlock) * shape.lanes},
+        .sharedRows = rows};
   }
   return std::nullopt;
 }
@@ -80,7 +84,7 @@ TapePlacement SharedTapes::place(const RangeTapes &range) const {
     return {.shared = shared};
   if (range.usual) {
     uint64_t rows = std::max<uint64_t>(known.minRows, *range.usual);
-    bool isBusy = rows <= share(16).rows;
+    bool isBusy = rows <= share(warpsOf(512)).rows;
     if (auto shared = plan(range.tiles, {.rows = rows, .most = most});
         shared && (isBusy || !expensive))
       return {.shared = shared};

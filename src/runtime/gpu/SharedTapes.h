@@ -9,9 +9,6 @@
 
 namespace costate::runtime::gpu {
 
-/// A row of a tape: a word of 4 bytes for each lane.
-inline constexpr size_t rowBytes = 128;
-
 /// Of one multiprocessor whose tapes are in shared memory.
 struct TapeShares {
   size_t blocks, warpsOfBlock;
@@ -36,7 +33,7 @@ struct TapePlan {
 
 /// What is known of the tapes of a range.
 struct RangeTapes {
-  uint64_t tiles; ///< of 32 work items each
+  uint64_t tiles; ///< of a work item for each lane of a warp
   TapeNeed known;
   bool isExact = false; ///< the host knows, not only from earlier launches
   /// Rows that most tiles do with; nullopt: not sorted.
@@ -55,7 +52,7 @@ public:
   /// `otherBytes`: of a block, for other things than tapes.
   explicit SharedTapes(const Properties &gpu, size_t otherBytes = 0)
       : multiprocessors(static_cast<uint64_t>(gpu.multiprocessors)),
-        mostThreads(gpu.blockThreads), otherBytes(otherBytes),
+        shape(gpu.shape), mostThreads(gpu.blockThreads), otherBytes(otherBytes),
         bytesOfBlock(gpu.sharedPerBlock - otherBytes),
         bytesOfMultiprocessor(gpu.sharedPerMultiprocessor),
         bytesOfChip(gpu.sharedOfChip) {}
@@ -65,19 +62,24 @@ public:
   /// Of the largest block.
   int blockThreads() const;
   size_t warpsOfBlock() const {
-    return static_cast<size_t>(blockThreads()) / 32;
+    return static_cast<size_t>(blockThreads() / shape.lanes);
+  }
+  /// Of so many threads.
+  size_t warpsOf(size_t threads) const {
+    return threads / static_cast<size_t>(shape.lanes);
   }
   /// Whether the warps of the largest block have few rows each.
   bool isLittle() const;
   /// Of `warps` warps, in the largest blocks that get their part of it.
   TapeShares share(size_t warps) const;
-  /// For `tiles` of 32 work items each; nullopt if no warp can have the rows.
+  /// For so many tiles; nullopt if no warp can have the rows.
   std::optional<TapePlan> plan(uint64_t tiles, WantedRows wanted) const;
   /// Where the tapes of a range had best be.
   TapePlacement place(const RangeTapes &range) const;
 
 private:
   uint64_t multiprocessors;
+  GpuShape shape;
   int mostThreads;
   size_t otherBytes, bytesOfBlock, bytesOfMultiprocessor, bytesOfChip;
 };

@@ -35,11 +35,29 @@ TEST(SharedTapes, WarpsGetFewerTheMoreRowsTheyWant) {
     int here =
         static_cast<int>(plan->grid.blocks) * plan->grid.blockThreads / 32;
     EXPECT_LE(here, warps);
-    EXPECT_LE(plan->sharedRows * rowBytes * static_cast<size_t>(here / 132),
+    EXPECT_LE(plan->sharedRows * gpu.shape.rowBytes() *
+                  static_cast<size_t>(here / 132),
               gpu.sharedPerMultiprocessor);
     warps = here;
   }
   EXPECT_FALSE(tapes.plan(many, {.rows = 228}));
+}
+
+/// Half as many warps, with rows twice as wide.
+TEST(SharedTapes, WideWarpsHaveTheSameRowsOnAsManyThreads) {
+  Properties wide = largeGpu();
+  wide.shape.lanes = 64;
+  for (uint64_t rows : {1, 60, 100, 200}) {
+    auto plan = SharedTapes(largeGpu()).plan(many, {.rows = rows});
+    auto other = SharedTapes(wide).plan(many, {.rows = rows});
+    ASSERT_TRUE(plan && other) << rows;
+    EXPECT_EQ(other->grid.blockThreads % 64, 0) << rows;
+    EXPECT_GE(other->sharedRows, rows);
+    size_t bytes = other->sharedRows * wide.shape.rowBytes() *
+                   static_cast<size_t>(other->grid.blockThreads / 64);
+    EXPECT_LE(bytes, wide.sharedPerBlock) << rows;
+  }
+  EXPECT_FALSE(SharedTapes(wide).plan(many, {.rows = 908}));
 }
 
 TEST(SharedTapes, WhatNoTileTakesIsLeftToTheCache) {

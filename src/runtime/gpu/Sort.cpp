@@ -53,7 +53,8 @@ static uint64_t ceilOf(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
 
 Ordering Sorter::decide(const SortedLaunch &launch) {
   const Properties &gpu = memory.driver().properties();
-  bool fits = launch.workItems > 32 && launch.workItems < uint64_t(1) << 32 &&
+  bool fits = launch.workItems > lanes() &&
+              launch.workItems < uint64_t(1) << 32 &&
               gpu.blockThreads >= TAPE_BLOCK_THREADS &&
               gpu.sharedPerBlock >= leastSortMemory;
   if (when == Sorting::Never || !launch.function.sorts || !fits)
@@ -81,7 +82,7 @@ Result<> Sorter::prepare() {
 uint64_t Sorter::mostChunks(uint64_t workItems) const {
   int64_t most =
       chunksOfProcessor * memory.driver().properties().multiprocessors;
-  return std::min(ceilOf(workItems, 32), static_cast<uint64_t>(most));
+  return std::min(ceilOf(workItems, lanes()), static_cast<uint64_t>(most));
 }
 
 /// Before it is known how many blocks there will be.
@@ -105,7 +106,7 @@ void Sorter::divide(SortCall &call, Grid grid) const {
   uint64_t most =
       std::min<uint64_t>({mostChunks(call.workItems), call.blocks,
                           ceilOf(call.workItems, call.blockThreads)});
-  call.chunk = 32 * ceilOf(call.workItems, 32 * most);
+  call.chunk = lanes() * ceilOf(call.workItems, lanes() * most);
   call.chunks = ceilOf(call.workItems, call.chunk);
 }
 

@@ -68,6 +68,9 @@ public:
   }
 
 private:
+  uint64_t lanes() const { ///< of a warp
+    return static_cast<uint64_t>(memory.driver().properties().shape.lanes);
+  }
   uint64_t mostChunks(uint64_t workItems) const;
   bool reserve(uint64_t workItems);
   Result<> prepare();

@@ -67,6 +67,8 @@ void sortDepths(const uint64_t *words, int64_t thread, int64_t,
     sums[static_cast<uint64_t>(thread) / call.blockThreads] = checksum(call);
 }
 
+int lanes = 32; ///< of a warp
+
 struct Bench {
   const int threads;
   const Grid grid;
@@ -74,6 +76,7 @@ struct Bench {
   std::shared_ptr<Driver> driver =
       simt::createDriver({.threads = threads,
                           .sharedPerBlock = sharedPerBlock,
+                          .lanes = lanes,
                           .blockThreads = 1024});
   Memory memory{driver, size_t(1) << 30};
   Sorter sorter{memory, Sorting::IfItPays};
@@ -217,13 +220,14 @@ TEST(Sort, LeavesOutWhatHasNoEffect) {
   EXPECT_EQ(bench.report.rounds, 0u);
 }
 
-TEST(Sort, SaysHowDeepTilesAre) {
+void expectDepthsOfTiles() {
   Bench bench;
+  auto perTile = static_cast<size_t>(lanes);
   std::vector<int64_t> depths = someDepths(3000, 200);
   uint64_t iterations = 0, rounds = 0;
-  for (size_t start = 0; start < depths.size(); start += 32) {
+  for (size_t start = 0; start < depths.size(); start += perTile) {
     auto first = depths.begin() + static_cast<ptrdiff_t>(start);
-    auto size = std::min<size_t>(32, depths.size() - start);
+    auto size = std::min(perTile, depths.size() - start);
     auto last = first + static_cast<ptrdiff_t>(size);
     iterations +=
         static_cast<uint64_t>(std::accumulate(first, last, int64_t(0)));
@@ -245,6 +249,18 @@ TEST(Sort, SaysHowDeepTilesAre) {
   EXPECT_FALSE(bench.sort(depths).empty()) << "it is not known yet";
   EXPECT_TRUE(bench.sort(depths).empty()) << "all are equal";
   EXPECT_EQ(bench.report.rounds, bench.report.iterations);
+}
+
+TEST(Sort, SaysHowDeepTilesAre) { expectDepthsOfTiles(); }
+
+TEST(Sort, OfWarpsOf64Lanes) {
+  lanes = 64;
+  expectDepthsOfTiles();
+  std::vector<int64_t> depths = someDepths(5000, 300);
+  Bench bench;
+  bench.sort(depths);
+  expectSorted(bench.sort(depths), depths);
+  lanes = 32;
 }
 
 TEST(Sort, LooksNowAndThenAndThenNoticesChanges) {

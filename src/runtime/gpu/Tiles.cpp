@@ -15,13 +15,13 @@ static constexpr size_t drainBytes = size_t(256) << 10,
                         leastSharedOfDrain = drainBytes / 2;
 /// The heap doubles from one to the next.
 static constexpr int mostDrains = 32;
-/// Warps of a multiprocessor, fewer of which leave it idle.
-static constexpr size_t leastWarps = 8;
+/// Threads of a multiprocessor, fewer of which leave it idle.
+static constexpr size_t leastThreads = 256;
 
-/// Warps of a multiprocessor that share a heap, if an iteration takes several
+/// Threads of a multiprocessor that share a heap, if an iteration takes several
 /// rows: what hides the time of memory are rows under way. More only take
 /// memory.
-static constexpr size_t warpsOfWideIterations = 20;
+static constexpr size_t threadsOfWideIterations = 640;
 
 Result<std::unique_ptr<HostMemory>>
 HostMemory::make(std::shared_ptr<Driver> driver, size_t bytes) {
@@ -122,11 +122,12 @@ Result<TapePlan> Tiles::planHeap(const TiledLaunch &launch, uint64_t tiles,
   auto blocks = std::min(tiles, static_cast<uint64_t>(*resident));
   uint64_t warps = std::min(blocks * tapes.warpsOfBlock(), tiles);
   if (launch.function.iterationRows > 1)
-    warps = std::min(warps, warpsOfWideIterations * processors);
+    warps =
+        std::min(warps, tapes.warpsOf(threadsOfWideIterations) * processors);
   TapePlan plan{.grid = {static_cast<int64_t>(blocks), tapes.blockThreads()},
-                .leastWarps = leastWarps * processors,
+                .leastWarps = tapes.warpsOf(leastThreads) * processors,
                 .mostWarps = warps};
-  uint64_t wanted = plan.mostWarps * known.rows * rowBytes;
+  uint64_t wanted = plan.mostWarps * known.rows * rowBytes();
   if (auto done = growHeap(wanted, launch.budget.bytes); !done)
     return done.error();
   return plan;
@@ -186,7 +187,8 @@ Result<Tiles::Plans> Tiles::planAll(const TiledLaunch &launch, uint64_t tiles,
 Tiles::HeapWords Tiles::heapWords() const {
   static_assert(offsetof(TapeControl, heap) == 0 &&
                 offsetof(TapeControl, heapRows) == 8);
-  return {reinterpret_cast<uint64_t>(heap.address()), heap.bytes() / rowBytes};
+  return {reinterpret_cast<uint64_t>(heap.address()),
+          heap.bytes() / rowBytes()};
 }
 
 Result<> Tiles::storeHeap() {
@@ -230,7 +232,7 @@ void Tiles::dropHeap() {
 uint64_t Tiles::rowsOf(const TapePlan &plan, const TapeNeed &known) const {
   if (plan.sharedRows)
     return plan.sharedRows;
-  uint64_t rows = heap.bytes() / rowBytes;
+  uint64_t rows = heap.bytes() / rowBytes();
   uint64_t warps = std::max(rows / std::max<uint64_t>(known.minRows, 1),
                             std::max<uint64_t>(plan.leastWarps, 1));
   return rows / std::min(warps, std::max<uint64_t>(plan.mostWarps, 1));
@@ -342,8 +344,8 @@ Result<> Tiles::sweep(const TiledLaunch &launch, const Plans &plans,
                       TapeCall &call) {
   const DeviceFunction &function = launch.function;
   const TapePlan &plan = plans.tapes;
-  size_t shared = plan.sharedRows * rowBytes *
-                  static_cast<size_t>(plan.grid.blockThreads / 32);
+  size_t shared = plan.sharedRows * rowBytes() *
+                  static_cast<size_t>(plan.grid.blockThreads / lanes());
   shared = std::max(shared, sumMemory);
   const std::string &symbol =
       plan.sharedRows ? function.sharedSymbol : function.symbol;
@@ -363,7 +365,7 @@ Result<> Tiles::drain(const TiledLaunch &launch, TapeCall &call,
   size_t shared = (gpu.sharedPerBlock - function.blockBytes) / 1024 * 1024;
   call.drains = call.commits = call.lowMemory = 1;
   call.sufficient = 0;
-  call.drainRows = shared / rowBytes;
+  call.drainRows = shared / rowBytes();
   return start(launch, function.drainSymbol,
                {drainBlocks(call.tiles), sharedTapes(function).blockThreads()},
                shared, firstPartial, call);
@@ -383,7 +385,9 @@ uint64_t Tiles::nameOf(const TiledLaunch &launch) {
 }
 
 Result<> Tiles::run(const TiledLaunch &launch) {
-  auto tiles = (static_cast<uint64_t>(launch.workItems) + 31) / 32;
+  auto perTile = static_cast<uint64_t>(lanes());
+  auto tiles =
+      (static_cast<uint64_t>(launch.workItems) + perTile - 1) / perTile;
   if (auto done = limitHeap(launch.budget.bytes); !done)
     return done;
   if (auto done = prepare(); !done)
@@ -465,7 +469,7 @@ Result<> Tiles::repeat(const TiledLaunch &launch, TapeCall &call,
     if (!failure->raised)
       return {};
     size_t before = heap.bytes();
-    size_t wanted = (failure->rows + failure->rows / 8) * rowBytes;
+    size_t wanted = (failure->rows + failure->rows / 8) * rowBytes();
     if (auto done = growHeap(std::max(wanted, 2 * before), launch.budget.bytes);
         !done)
       return done;
@@ -495,8 +499,9 @@ Failure Tiles::failureOf(const TapeFailure &raised) const {
   return {ErrorCode::OutOfMemory,
           names[raised.function] +
               ": out of memory for the values that this loop saves for its "
-              "gradient: 32 work items need " +
-              bytesText(raised.rows * rowBytes) + ", tapes have " +
+              "gradient: " +
+              std::to_string(lanes()) + " work items need " +
+              bytesText(raised.rows * rowBytes()) + ", tapes have " +
               bytesText(heap.bytes()) +
               "; gradients that it has added to are unusable, and later "
               "launches did nothing; raise the budget (`tape_budget`, "

@@ -121,6 +121,11 @@ private:
   SharedTapes sharedTapes(const DeviceFunction &function) const {
     return SharedTapes(memory.driver().properties(), function.blockBytes);
   }
+  /// Of a warp, and of a row of its tape.
+  int lanes() const { return memory.driver().properties().shape.lanes; }
+  size_t rowBytes() const {
+    return memory.driver().properties().shape.rowBytes();
+  }
   int64_t drainBlocks(uint64_t tiles) const;
   Result<> prepare();
   Result<> prepareLists(TapeCall &call);

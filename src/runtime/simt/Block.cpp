@@ -21,7 +21,8 @@
 namespace costate::runtime::simt {
 namespace {
 
-constexpr int64_t warpSize = 32;
+/// What kernels call a warp, on devices of wider ones a part of it.
+constexpr int64_t groupSize = 32;
 
 /// How a thread ends: it returns, or one of these is given to longjmp.
 enum Ending { Returned, Left, CalledCollective };
@@ -80,7 +81,7 @@ constexpr uint32_t allLanes = ~0u;
 struct Wait {
   Collective collective = {};
   int64_t place = 0;        ///< in the code; of a sum its CostateSums
-  uint32_t mask = allLanes; ///< the lanes that do it together
+  uint32_t mask = allLanes; ///< the lanes of a group that do it together
   GroupOp op = {};          ///< of Lanes
   int32_t distance = 0;     ///< of shuffles: a lane, or how far it is
 
@@ -105,32 +106,32 @@ struct Lane {
 
 /// What lane `own` gets of the lanes `here`, all of which are those of its mask
 /// that have not ended. From others it gets nothing that makes sense.
-uint64_t resultOf(std::span<const Lane> warp, uint32_t here, size_t own) {
-  const Lane &lane = warp[own];
+uint64_t resultOf(std::span<const Lane> group, uint32_t here, size_t own) {
+  const Lane &lane = group[own];
   auto distance = static_cast<uint32_t>(lane.wait.distance);
   auto from = [&](int64_t other) {
-    bool isHere = other < std::ssize(warp) && (here >> other & 1);
-    return isHere ? warp[static_cast<size_t>(other)].value : ~uint64_t(0);
+    bool isHere = other < std::ssize(group) && (here >> other & 1);
+    return isHere ? group[static_cast<size_t>(other)].value : ~uint64_t(0);
   };
   auto lanesWith = [&](uint64_t value) {
     uint32_t found = 0;
-    for (size_t k = 0; k < warp.size(); ++k)
-      found |= uint32_t((here >> k & 1) && warp[k].value == value) << k;
+    for (size_t k = 0; k < group.size(); ++k)
+      found |= uint32_t((here >> k & 1) && group[k].value == value) << k;
     return found;
   };
   auto self = static_cast<int64_t>(own);
   switch (lane.wait.op) {
   case GroupOp::Shuffle:
-    return from(distance % warpSize);
+    return from(distance % groupSize);
   case GroupOp::ShuffleXor:
-    return from((self ^ distance) % warpSize);
+    return from((self ^ distance) % groupSize);
   case GroupOp::ShuffleUp: {
     int64_t other = self - lane.wait.distance;
     return from(other < 0 ? self : other);
   }
   case GroupOp::ShuffleDown: {
     int64_t other = self + lane.wait.distance;
-    return from(other >= warpSize ? self : other);
+    return from(other >= groupSize ? self : other);
   }
   case GroupOp::All:
     return lanesWith(0) == 0;
@@ -173,8 +174,13 @@ private:
   void runReady();
   size_t chooseNext();
   void abandon();
-  std::span<Lane> warpOf(size_t lane);
-  size_t inWarp(const Lane &lane) const;
+  size_t warpSize() const { return static_cast<size_t>(work.lanes); }
+  /// Those of its warp, and of what kernels call one.
+  std::span<Lane> warpOf(size_t lane) { return partOf(lane, warpSize()); }
+  std::span<Lane> groupOf(size_t lane) { return partOf(lane, groupSize); }
+  std::span<Lane> partOf(size_t lane, size_t size);
+  size_t numberOf(const Lane &lane) const;
+  size_t inGroup(const Lane &lane) const;
   bool needs(const Lane &lane, const Lane &other) const;
   bool contradicts(const Lane &lane, const Lane &other) const;
   bool haveMet(std::span<const Lane> lanes, Collective collective) const;
@@ -182,10 +188,10 @@ private:
   void release(std::span<Lane> lanes);
   void releaseMet(size_t lane);
   void releaseBlock();
-  void releaseLanes(std::span<Lane> warp, const Lane &lane);
-  void releaseActive(std::span<Lane> warp);
+  void releaseLanes(std::span<Lane> group, const Lane &lane);
+  void releaseActive(std::span<Lane> group);
   static void shareMaximum(std::span<Lane> warp);
-  static void addUp(std::span<Lane> warp);
+  void addUp(std::span<Lane> warp) const;
   void refuse(const Lane &lane, const Lane &other);
 
   std::minstd_rand chance;
@@ -236,7 +242,7 @@ void Block::runReady() {
 /// be far apart.
 size_t Block::chooseNext() {
   auto others = std::partition(ready.begin(), ready.end(), [&](size_t lane) {
-    return lane / warpSize == current / warpSize;
+    return lane / warpSize() == current / warpSize();
   });
   auto same = static_cast<size_t>(others - ready.begin());
   bool stays = same && chance() % patience;
@@ -259,10 +265,9 @@ void Block::resume(size_t lane) {
   releaseMet(lane);
 }
 
-std::span<Lane> Block::warpOf(size_t lane) {
-  size_t first = lane / warpSize * warpSize;
-  return std::span(lanes).subspan(
-      first, std::min<size_t>(warpSize, lanes.size() - first));
+std::span<Lane> Block::partOf(size_t lane, size_t size) {
+  size_t first = lane / size * size;
+  return std::span(lanes).subspan(first, std::min(size, lanes.size() - first));
 }
 
 uint64_t Block::meet(const Wait &wait, uint64_t value) {
@@ -284,8 +289,12 @@ uint64_t Block::meet(const Wait &wait, uint64_t value) {
   return lane.value;
 }
 
-size_t Block::inWarp(const Lane &lane) const {
-  return static_cast<size_t>(&lane - lanes.data()) % warpSize;
+size_t Block::numberOf(const Lane &lane) const {
+  return static_cast<size_t>(&lane - lanes.data());
+}
+
+size_t Block::inGroup(const Lane &lane) const {
+  return numberOf(lane) % groupSize;
 }
 
 /// Whether `lane`, of the same warp, waits until `other` comes to the same.
@@ -298,9 +307,11 @@ bool Block::needs(const Lane &lane, const Lane &other) const {
   case Collective::Maximum:
   case Collective::Sum:
   case Collective::WarpBarrier:
+    return other.wait.collective != Collective::Active;
   case Collective::Lanes:
     return other.wait.collective != Collective::Active &&
-           (lane.wait.mask >> inWarp(other) & 1);
+           numberOf(lane) / groupSize == numberOf(other) / groupSize &&
+           (lane.wait.mask >> inGroup(other) & 1);
   }
   return false;
 }
@@ -312,14 +323,12 @@ bool Block::contradicts(const Lane &lane, const Lane &other) const {
 }
 
 void Block::refuse(const Lane &lane, const Lane &other) {
-  auto number = [&](const Lane &one) {
-    return static_cast<size_t>(&one - lanes.data());
-  };
+  auto inWarp = [&](const Lane &one) { return numberOf(one) % warpSize(); };
+  auto warp = [&](const Lane &one) { return numberOf(one) / warpSize(); };
   auto laneOf = [&](const Lane &one) {
-    return std::to_string(number(one) % warpSize) +
-           (number(one) / warpSize == number(lane) / warpSize
-                ? ""
-                : " of warp " + std::to_string(number(one) / warpSize));
+    return std::to_string(inWarp(one)) +
+           (warp(one) == warp(lane) ? ""
+                                    : " of warp " + std::to_string(warp(one)));
   };
   bool isOfUser = lane.wait.collective == Collective::Lanes ||
                   other.wait.collective == Collective::Lanes ||
@@ -327,11 +336,10 @@ void Block::refuse(const Lane &lane, const Lane &other) {
                    other.wait.collective == Collective::Barrier);
   result =
       Failure{isOfUser ? ErrorCode::BadKernel : ErrorCode::Internal,
-              "two lanes of warp " + std::to_string(number(lane) / warpSize) +
-                  " of block " + std::to_string(work.block) +
-                  " wait for each other: lane " + laneOf(other) + " at " +
-                  other.wait.text() + ", lane " + laneOf(lane) + " at " +
-                  lane.wait.text() +
+              "two lanes of warp " + std::to_string(warp(lane)) + " of block " +
+                  std::to_string(work.block) + " wait for each other: lane " +
+                  laneOf(other) + " at " + other.wait.text() + ", lane " +
+                  laneOf(lane) + " at " + lane.wait.text() +
                   (lane.wait.text() == other.wait.text() ? " elsewhere" : "")};
 }
 
@@ -352,10 +360,11 @@ void Block::releaseMet(size_t lane) {
   } else if (haveMet(warp, Collective::WarpBarrier)) {
     release(warp);
   }
-  for (const Lane &one : warp)
+  std::span<Lane> group = groupOf(lane);
+  for (const Lane &one : group)
     if (one.waits && one.wait.collective == Collective::Lanes)
-      releaseLanes(warp, one);
-  releaseActive(warp);
+      releaseLanes(group, one);
+  releaseActive(group);
   releaseBlock();
 }
 
@@ -375,31 +384,31 @@ void Block::releaseBlock() {
 }
 
 /// Those of the mask of `lane`, once all of them have come.
-void Block::releaseLanes(std::span<Lane> warp, const Lane &lane) {
+void Block::releaseLanes(std::span<Lane> group, const Lane &lane) {
   uint32_t mask = lane.wait.mask, here = 0;
-  for (size_t k = 0; k < warp.size(); ++k) {
-    if (!(mask >> k & 1) || warp[k].ended)
+  for (size_t k = 0; k < group.size(); ++k) {
+    if (!(mask >> k & 1) || group[k].ended)
       continue;
-    if (!warp[k].waits || warp[k].wait != lane.wait)
+    if (!group[k].waits || group[k].wait != lane.wait)
       return;
     here |= 1u << k;
   }
-  std::array<uint64_t, warpSize> results = {};
-  for (size_t k = 0; k < warp.size(); ++k)
+  std::array<uint64_t, groupSize> results = {};
+  for (size_t k = 0; k < group.size(); ++k)
     if (here >> k & 1)
-      results[k] = resultOf(warp, here, k);
-  for (size_t k = 0; k < warp.size(); ++k)
+      results[k] = resultOf(group, here, k);
+  for (size_t k = 0; k < group.size(); ++k)
     if (here >> k & 1) {
-      warp[k].value = results[k];
-      release(warp[k]);
+      group[k].value = results[k];
+      release(group[k]);
     }
 }
 
 /// Once all lanes wait for something, those that ask at one place which of them
 /// are there are those that run together.
-void Block::releaseActive(std::span<Lane> warp) {
+void Block::releaseActive(std::span<Lane> group) {
   const Lane *first = nullptr;
-  for (const Lane &lane : warp) {
+  for (const Lane &lane : group) {
     if (!lane.ended && !lane.waits)
       return;
     if (lane.waits && lane.wait.collective == Collective::Active && !first)
@@ -409,9 +418,9 @@ void Block::releaseActive(std::span<Lane> warp) {
     return;
   Wait together = first->wait;
   uint32_t mask = 0;
-  for (const Lane &lane : warp)
-    mask |= uint32_t(lane.waits && lane.wait == together) << inWarp(lane);
-  for (Lane &lane : warp)
+  for (const Lane &lane : group)
+    mask |= uint32_t(lane.waits && lane.wait == together) << inGroup(lane);
+  for (Lane &lane : group)
     if (lane.waits && lane.wait == together) {
       lane.value = mask;
       release(lane);
@@ -428,19 +437,18 @@ void Block::shareMaximum(std::span<Lane> warp) {
 
 /// In the order in which a GPU's lanes pass numbers down. Only the first lane
 /// may use what it gets.
-void Block::addUp(std::span<Lane> warp) {
-  std::array<double, warpSize> terms;
+void Block::addUp(std::span<Lane> warp) const {
   int64_t kind = costateFloatSums;
   for (const Lane &lane : warp)
     kind = lane.ended ? kind : lane.wait.place;
-  terms.fill(costateNoSum(kind));
+  std::vector<double> terms(warpSize(), costateNoSum(kind));
   for (size_t k = 0; k < warp.size(); ++k) {
     if (!warp[k].ended)
       terms[k] = std::bit_cast<double>(warp[k].value);
     warp[k].value =
         std::bit_cast<uint64_t>(std::numeric_limits<double>::quiet_NaN());
   }
-  for (size_t step = warpSize / 2; step; step /= 2)
+  for (size_t step = warpSize() / 2; step; step /= 2)
     for (size_t k = 0; k < step; ++k)
       terms[k] = costateAddUp(kind, terms[k], terms[k + step]);
   warp[0].value = std::bit_cast<uint64_t>(terms[0]);
@@ -494,7 +502,7 @@ static uint64_t meet(Collective collective, uint64_t value, int64_t place = 0) {
 static uint64_t meetLanes(GroupOp op, int32_t mask, uint64_t value,
                           int32_t distance, int64_t site) {
   Block &block = runningBlock();
-  auto lanes = static_cast<uint32_t>(mask) | 1u << block.current % warpSize;
+  auto lanes = static_cast<uint32_t>(mask) | 1u << block.current % groupSize;
   return block.meet({Collective::Lanes, site, lanes, op, distance}, value);
 }
 
@@ -556,6 +564,10 @@ double costate::runtime::costate_device_warp_fold(double value, int64_t kind) {
 
 double costate::runtime::costate_device_warp_add(double value) {
   return costate_device_warp_fold(value, costateFloatSums);
+}
+
+int64_t costate::runtime::costate_device_lanes() {
+  return simt::runningBlock().work.lanes;
 }
 
 int64_t costate::runtime::costate_device_block_threads() {

@@ -14,6 +14,7 @@ struct BlockWork {
   const uint64_t *words;
   int64_t block; ///< number of it
   int64_t blockThreads;
+  int64_t lanes;   ///< of a warp
   int64_t threads; ///< of all blocks
   std::byte *memory;
   Interruptible *interruptible = nullptr; ///< looked at between threads

@@ -56,6 +56,8 @@ double costate_device_warp_add(double value);
 /// `kind`: a CostateSums.
 double costate_device_warp_fold(double value, int64_t kind);
 int64_t costate_device_block_threads();
+/// Of a warp.
+int64_t costate_device_lanes();
 
 /// What kernels call (costate/detail/group_operations.def), with the number of
 /// the place in the source. Lanes that have ended are not waited for.

@@ -1,6 +1,7 @@
 #include "runtime/simt/SimtDevice.h"
 
 #include "base/DeviceWords.h"
+#include "base/SimtChip.h"
 #include "runtime/Text.h"
 #include "runtime/cpu/CpuDevice.h"
 #include "runtime/cpu/ThreadPool.h"
@@ -151,7 +152,8 @@ public:
              .multiprocessors = options.threads,
              .residentThreads = 1024,
              .memory = size_t(1) << 34,
-             .chip = "",
+             .chip = simtChip(options.lanes),
+             .shape = {.lanes = options.lanes},
              .sharedPerBlock = options.sharedPerBlock,
              .sharedPerMultiprocessor = options.sharedPerMultiprocessor,
              .sharedOfChip = options.sharedOfChip,
@@ -345,6 +347,7 @@ Result<> SimtDriver::run(const Code &code, const std::string &symbol,
                    words.data(),
                    block,
                    grid.blockThreads,
+                   info.shape.lanes,
                    grid.blocks * grid.blockThreads,
                    memory.address(),
                    &interruptible};
@@ -425,6 +428,8 @@ bool isPossible(const Choice &choice) {
   std::optional<uint64_t> number = wholeNumber(choice.value);
   if (choice.name == "block")
     return number && *number % 32 == 0 && *number >= 32 && *number <= 1024;
+  if (choice.name == "lanes")
+    return number && isLanes(*number);
   constexpr uint64_t mostKiB = 1 << 20;
   if (choice.name == "shared" || choice.name == "chip")
     return number && *number <= mostKiB;
@@ -448,7 +453,8 @@ Result<> checkChoices() {
           ErrorCode::BadArgument,
           "COSTATE_SIMT has `" + std::string(choice.text) +
               "`; it takes `seed=N`, `block=N` (32 to 1024, in steps of 32), "
-              "`shared=KiB`, `chip=KiB`, `registers=few`, `sort=apart` and "
+              "`lanes=32` or `64`, `shared=KiB`, `chip=KiB`, `registers=few`, "
+              "`sort=apart` and "
               "`copies=beside`, "
               "with commas between them"};
   return {};
@@ -463,7 +469,12 @@ template <class T> static T numberIn(std::string_view name, T otherwise) {
 
 uint64_t chosenSeed() { return numberIn<uint64_t>("seed", 0); }
 
-int chosenBlockThreads() { return numberIn("block", 1024); }
+int chosenLanes() { return numberIn("lanes", 32); }
+
+int chosenBlockThreads() {
+  int lanes = chosenLanes();
+  return (numberIn("block", 1024) + lanes - 1) / lanes * lanes;
+}
 
 size_t chosenShared() {
   return std::max<size_t>(2, numberIn<size_t>("shared", 228)) << 10;
@@ -494,7 +505,8 @@ Result<std::shared_ptr<Device>> openSimt(int threads, size_t memoryLimit,
     return cpu.error();
   const DeviceInfo &host = (*cpu)->info();
   options.threads = host.threads;
-  return gpu::openGpu("simt", "simt", simt::createDriver(options),
+  return gpu::openGpu("simt", simtChip(options.lanes),
+                      simt::createDriver(options),
                       {.memoryLimit = host.memoryLimit,
                        .tapeBudget = options.tapeBudget,
                        .validate = options.validate,

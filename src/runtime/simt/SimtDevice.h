@@ -14,7 +14,9 @@ namespace simt {
 
 /// `seed` of COSTATE_SIMT, or a number that is always the same.
 uint64_t chosenSeed();
-/// `block` of COSTATE_SIMT, or as many as on most GPUs.
+/// `lanes` of COSTATE_SIMT, or 32.
+int chosenLanes();
+/// `block` of COSTATE_SIMT, or as many as on most GPUs; a warp at least.
 int chosenBlockThreads();
 /// Bytes of a multiprocessor: `shared` KiB of COSTATE_SIMT, or as many as on
 /// an H200.
@@ -37,7 +39,8 @@ struct Options {
   size_t sharedPerMultiprocessor = chosenShared();
   size_t sharedOfChip = chosenChip();
   size_t l2Bytes = 32 << 20;
-  int blockThreads = chosenBlockThreads();         ///< a multiple of 32
+  int lanes = chosenLanes();                       ///< of a warp: 32 or 64
+  int blockThreads = chosenBlockThreads();         ///< a multiple of that
   std::optional<size_t> tapeBudget = std::nullopt; ///< see gpu/GpuDevice.h
   bool validate = false; ///< see gpu/ValidatingDriver.h
   gpu::Sorting sorting = gpu::Sorting::Always;

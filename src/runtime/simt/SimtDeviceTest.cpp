@@ -28,9 +28,9 @@ template <class T> uint64_t word(T &value) {
   return reinterpret_cast<uint64_t>(&value);
 }
 
-Result<> launch(simt::DeviceEntry entry, std::vector<uint64_t> words,
-                gpu::Grid grid, simt::Options options = {},
-                size_t sharedBytes = 0, bool collective = true) {
+Result<> launchOn(const simt::Options &options, simt::DeviceEntry entry,
+                  std::vector<uint64_t> words, gpu::Grid grid,
+                  size_t sharedBytes = 0, bool collective = true) {
   auto driver = simt::createDriver(options);
   gpu::DeviceCode code;
   code.addresses["f"] = reinterpret_cast<void *>(entry);
@@ -38,6 +38,21 @@ Result<> launch(simt::DeviceEntry entry, std::vector<uint64_t> words,
   code.functions[0].collective = collective;
   auto module = driver->load(code);
   return driver->launch(**module, "f", grid, words, sharedBytes);
+}
+
+/// With `warpSize` lanes, whatever the environment says.
+Result<> launch(simt::DeviceEntry entry, std::vector<uint64_t> words,
+                gpu::Grid grid, simt::Options options = {},
+                size_t sharedBytes = 0, bool collective = true) {
+  options.lanes = warpSize;
+  return launchOn(options, entry, std::move(words), grid, sharedBytes,
+                  collective);
+}
+
+/// With twice as many.
+Result<> launchWide(simt::DeviceEntry entry, std::vector<uint64_t> words,
+                    gpu::Grid grid) {
+  return launchOn({.lanes = 2 * warpSize}, entry, std::move(words), grid);
 }
 
 void expectRuns(const Result<> &done) {
@@ -88,6 +103,76 @@ TEST(Simt, AWarpMayLackLanes) {
   expectRuns(launch(maxima, {word(out[0])}, {1, 37}));
   EXPECT_EQ(out[31], 31u);
   EXPECT_EQ(out[32], 36u);
+}
+
+TEST(Simt, AWarpMayHave64Lanes) {
+  constexpr int64_t threads = 160, lanes = 64;
+  std::vector<uint64_t> out(2 * threads);
+  expectRuns(launchWide(maxima, {word(out[0])}, {1, threads}));
+  for (int64_t k = 0; k < threads; ++k) {
+    int64_t first = k / lanes * lanes;
+    EXPECT_EQ(out[k],
+              static_cast<uint64_t>(std::min(first + lanes, threads) - 1))
+        << k;
+    EXPECT_EQ(out[threads + k], ~static_cast<uint64_t>(first)) << k;
+  }
+}
+
+/// What kernels do in what they call a warp.
+void inHalves(const uint64_t *words, int64_t thread, int64_t threads,
+              std::byte *) {
+  auto *out = &at<int64_t>(words, 0);
+  auto own = static_cast<int32_t>(thread);
+  int64_t site = 0;
+  auto put = [&](int64_t value) { out[site++ * threads + thread] = value; };
+  put(costate_device_warp_shuffle_xor(-1, own, 1, site));
+  put(costate_device_warp_shuffle_down_i64(-1, own, 5, site));
+  put(costate_device_warp_ballot(-1, thread == 3 || thread == 40, site));
+  put(costate_device_warp_any(-1, thread == 70, site));
+  put(costate_device_warp_active_mask(site));
+  put(costate_device_warp_match_any(-1, own % 2, site));
+}
+
+void expectHalves(const std::vector<int64_t> &out, int64_t threads) {
+  auto value = [&](int64_t k, int64_t thread) {
+    return out[k * threads + thread];
+  };
+  for (int64_t k = 0; k < threads; ++k) {
+    EXPECT_EQ(value(0, k), k ^ 1) << k;
+    EXPECT_EQ(value(1, k), k % 32 + 5 < 32 ? k + 5 : k) << k;
+    EXPECT_EQ(value(2, k), k / 32 == 0 ? 8 : k / 32 == 1 ? 256 : 0) << k;
+    EXPECT_EQ(value(3, k), k / 32 == 2) << k;
+    EXPECT_EQ(value(4, k), -1) << k;
+    EXPECT_EQ(value(5, k), k % 2 ? int32_t(0xaaaaaaaa) : 0x55555555) << k;
+  }
+}
+
+TEST(Simt, WhatKernelsCallAWarpHas32Lanes) {
+  constexpr int64_t threads = 96;
+  std::vector<int64_t> out(6 * threads);
+  expectRuns(launch(inHalves, {word(out[0])}, {1, threads}));
+  expectHalves(out, threads);
+  std::vector<int64_t> wide(6 * threads);
+  expectRuns(launchWide(inHalves, {word(wide[0])}, {1, threads}));
+  expectHalves(wide, threads);
+}
+
+/// Half of a wide warp is at an operation of kernels, the other one at one of
+/// the warp.
+void halfAtMaximum(const uint64_t *, int64_t thread, int64_t, std::byte *) {
+  if (thread < warpSize)
+    costate_device_warp_sync(-1, 5);
+  else
+    costate_device_warp_max(1);
+}
+
+TEST(Simt, LanesOfTwoHalvesMayWaitForEachOther) {
+  expectRuns(launch(halfAtMaximum, {}, {1, 2 * warpSize}));
+  Result<> done = launchWide(halfAtMaximum, {}, {1, 2 * warpSize});
+  ASSERT_FALSE(done.ok());
+  EXPECT_NE(done.error().text.find("two lanes of warp 0 of block 0 wait"),
+            std::string::npos)
+      << done.error().text;
 }
 
 /// Lanes run loops of different lengths and then agree on the longest.
@@ -308,12 +393,12 @@ TEST(Simt, ChoicesThatItDoesNotKnowAreRefused) {
   };
   for (const char *known :
        {"", ",seed=3,", "seed=3,block=64,shared=48,chip=100", "sort=apart",
-        "registers=few", "copies=beside"})
+        "registers=few", "copies=beside", "lanes=64", "lanes=32,block=32"})
     EXPECT_EQ(failureOf(known), "");
   for (std::string wrong :
        {"sede=3", "seed", "seed=", "seed=x", "seed=3x", "block=33", "block=0",
-        "block=2048", "shared=-1", "sort=never", "registers=3", "copies=late",
-        "shared=99999999999"}) {
+        "block=2048", "shared=-1", "lanes=16", "lanes=48", "sort=never",
+        "registers=3", "copies=late", "shared=99999999999"}) {
     std::string text = failureOf(("seed=1," + wrong).c_str());
     EXPECT_NE(text.find("`" + wrong + "`; it takes `seed=N`"),
               std::string::npos)

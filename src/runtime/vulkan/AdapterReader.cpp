@@ -280,6 +280,7 @@ AdapterReader::gpuProperties(const VulkanFeatures &features) const {
       result.memory =
           std::max<size_t>(result.memory, memory.memoryHeaps[k].size);
   result.chip = vulkanChip(features);
+  result.shape = shapeOf(features);
   result.sharedPerBlock = limits.maxComputeSharedMemorySize - ownShared;
   // NVIDIA's driver (580.159.04) gives all blocks of an H200's multiprocessor
   // together as much as one may have, of 228 KiB that there are.

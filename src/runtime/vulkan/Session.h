@@ -34,6 +34,7 @@ public:
   void setFeatures(const VulkanFeatures &features) {
     opened.features = features;
     opened.properties.chip = vulkanChip(features);
+    opened.properties.shape = shapeOf(features);
     opened.properties.endsLoops = features.endsLongLoops;
     opened.properties.blockThreads =
         std::min(opened.properties.blockThreads, features.largestBlock());

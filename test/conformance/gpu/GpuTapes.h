@@ -11,6 +11,12 @@
 
 namespace costate::test {
 
+/// Whether `simt` has warps of 64 lanes, with rows that take twice as much.
+inline bool hasWideWarps() {
+  const char *chosen = std::getenv("COSTATE_SIMT");
+  return chosen && std::string(chosen).find("lanes=64") != std::string::npos;
+}
+
 /// Goes round in a circle: after any trip count the derivative is not far
 /// from 1, so that no record is without effect.
 inline Var<double> rotated(const Var<double> &v) {

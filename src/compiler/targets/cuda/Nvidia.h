@@ -1,7 +1,6 @@
 #pragma once
 /// LLVM IR to code for NVIDIA GPUs.
 
-#include "base/GpuShape.h"
 #include "base/Result.h"
 
 #include <memory>
@@ -13,8 +12,6 @@ class TargetMachine;
 } // namespace llvm
 
 namespace costate::compiler {
-
-inline constexpr GpuShape nvidiaShape{.addsInBlocks = true};
 
 /// PTX with a kernel `deviceSymbol(name)` per device function `name` of
 /// `module`, for `sm_90` and the like; of chips that are newer than the

@@ -1,5 +1,6 @@
 /// The host as a GPU: device functions are code of the host.
 
+#include "base/SimtChip.h"
 #include "compiler/Pipelines.h"
 #include "compiler/Target.h"
 #include "compiler/targets/TargetBackend.h"
@@ -10,11 +11,15 @@ namespace {
 
 class Simt final : public TargetBackend {
 public:
+  explicit Simt(const GpuShape &shape) : shape(shape) {}
+
   const GpuShape *gpu() const override { return &shape; }
 
   void addPasses(mlir::OpPassManager &passes,
                  const Options &options) const override {
-    addDevicePasses(passes, options, {.maths = host().maths});
+    addDevicePasses(
+        passes, options,
+        {.maths = host().maths, .lanes = static_cast<unsigned>(shape.lanes)});
   }
 
   void finish(llvm::Module &module) const override { tellPlaces(module); }
@@ -27,9 +32,10 @@ private:
 
 const TargetKind &targets::simt() {
   static const TargetKind kind = {
-      .targets = "simt",
+      .targets = "simt, simt;lanes=64",
       .make = [](const std::string &target) -> std::unique_ptr<TargetBackend> {
-        return target == "simt" ? std::make_unique<Simt>() : nullptr;
+        std::optional<GpuShape> shape = parseSimtChip(target);
+        return shape ? std::make_unique<Simt>(*shape) : nullptr;
       }};
   return kind;
 }

@@ -1,4 +1,13 @@
 // RUN: costate-opt %s --split-serial --outline-device | FileCheck %s
+// RUN: costate-opt %s --split-serial --outline-device=lanes=64 | FileCheck %s --check-prefix=WIDE
+
+// WIDE-LABEL: llvm.func internal @scaled.device0.body(
+// WIDE-SAME:    costate.lanes = 1
+// WIDE-LABEL: llvm.func @scaled.device1(
+// WIDE:         %[[LANES:.*]] = arith.constant 64 : i64
+// WIDE:         arith.remui %arg1, %[[LANES]]
+// WIDE-LABEL: llvm.func internal @scaled.device1.body(
+// WIDE-SAME:    costate.lanes = 64
 
 // The host passes addresses, extents and integers; what serial code has
 // computed is found in the frame, and so are sums.
