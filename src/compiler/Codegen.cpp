@@ -6,6 +6,7 @@
 #include "compiler/Target.h"
 #include "compiler/targets/TargetBackend.h"
 #include "conversion/KernelToLLVM/Runtime.h"
+#include "ir/Device.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -136,11 +137,8 @@ Result<Image> emitDevice(LLVMCode &llvm, const std::string &symbol,
 }
 
 Result<LLVMCode> optimised(ModuleOp module, const std::string &entry,
-                           const Options &options, const TargetBackend &target,
+                           const TargetBackend &target,
                            DiagnosticText &diagnostics) {
-  Result<> done = convert(module, options, target, diagnostics);
-  if (!done)
-    return done.error();
   Result<LLVMCode> code = translate(module, diagnostics);
   if (!code)
     return code.error();
@@ -234,59 +232,58 @@ void describeCounting(ModuleOp module, runtime::gpu::DeviceCode &code) {
   code.countsWritten = flag("costate.counts_written");
 }
 
-/// What the attributes of `module` say of its device functions.
+runtime::gpu::DeviceFunction described(ir::DeviceFunctionOp op,
+                                       const TargetBackend &target) {
+  auto number = [](uint64_t bits) { return static_cast<int64_t>(bits); };
+  runtime::gpu::DeviceFunction function{
+      .symbol = op.getSymbol().str(),
+      .measure = op.getMeasure().str(),
+      .pushes = op.getPushes(),
+      .counts = op.getCounts(),
+      .dryRun = op.getDryRun(),
+      .obstacle = op.getObstacle().str(),
+      .needWord = number(op.getNeedWord()),
+      .budgetWord = number(op.getBudgetWord()),
+      .measuredInPlace = op.getMeasuredInPlace(),
+      .serial = op.getSerial(),
+      .afterPivot = op.getAfterPivot(),
+      .effects = op.getEffects(),
+      .ordered = op.getOrdered(),
+      .collective = op.getCollective(),
+      .blockBytes = blockBytes(op.getAddsInBlock(), target),
+      .addsUp = op.getAddsUp(),
+      .accumulates = op.getAccumulates(),
+      .tiles = op.getTiles(),
+      .expensive = op.getExpensive(),
+      .moderatelyExpensive = op.getModeratelyExpensive(),
+      .iterationRows = number(op.getIterationRows()),
+      .sums = number(op.getSums()),
+      .least = op.getLeast(),
+      .sumSlot = number(op.getSumSlot()),
+      .oneSum = op.getOneSum(),
+      .words = number(op.getWords()),
+      .site = number(op.getSite()),
+      .tapeSite = number(op.getTapeSite()),
+      .blockDim = number(op.getBlockDim()),
+      .hasBlocks = op.getHasBlocks(),
+      .sharedBytes = number(op.getSharedBytes())};
+  if (auto costs = op.getSortCosts()) {
+    function.sorts = true;
+    function.sortCosts = {(*costs)[0], (*costs)[1], (*costs)[2]};
+  }
+  nameVariants(function, op.getDrains(), target);
+  return function;
+}
+
+/// What `module` says of its device functions, which its code does not need.
 std::shared_ptr<runtime::gpu::DeviceCode>
-describeDevice(ModuleOp module, const TargetBackend &target) {
+takeDescriptions(ModuleOp module, const TargetBackend &target) {
   auto code = std::make_shared<runtime::gpu::DeviceCode>();
-  auto functions = module->getAttrOfType<ArrayAttr>("costate.functions");
-  for (DictionaryAttr of : functions.getAsRange<DictionaryAttr>()) {
-    auto text = [&](StringRef key) {
-      return of.getAs<StringAttr>(key).getValue().str();
-    };
-    auto flag = [&](StringRef key) {
-      return of.getAs<BoolAttr>(key).getValue();
-    };
-    auto number = [&](StringRef key) {
-      return of.getAs<IntegerAttr>(key).getInt();
-    };
-    code->functions.push_back(
-        {.symbol = text("symbol"),
-         .measure = text("measure"),
-         .pushes = flag("pushes"),
-         .counts = flag("counts"),
-         .dryRun = flag("dry_run"),
-         .obstacle = text("obstacle"),
-         .needWord = number("need_word"),
-         .budgetWord = number("budget_word"),
-         .measuredInPlace = flag("measured_in_place"),
-         .serial = flag("serial"),
-         .afterPivot = flag("after_pivot"),
-         .effects = flag("effects"),
-         .ordered = flag("ordered"),
-         .collective = flag("collective"),
-         .blockBytes = blockBytes(flag("adds_in_block"), target),
-         .addsUp = flag("adds_up"),
-         .accumulates = flag("accumulates"),
-         .tiles = flag("tiles"),
-         .expensive = flag("expensive"),
-         .moderatelyExpensive = flag("moderately_expensive"),
-         .iterationRows = number("iteration_rows"),
-         .sorts = flag("sorts"),
-         .sums = number("sums"),
-         .least = flag("least"),
-         .sumSlot = number("sum_slot"),
-         .oneSum = flag("one_sum"),
-         .words = number("words"),
-         .site = number("site"),
-         .tapeSite = number("tape_site"),
-         .blockDim = number("block_dim"),
-         .hasBlocks = flag("has_blocks"),
-         .sharedBytes = number("shared_bytes")});
-    runtime::gpu::DeviceFunction &function = code->functions.back();
-    if (auto costs = of.getAs<DenseI64ArrayAttr>("sort_costs"); !costs.empty())
-      function.sortCosts = {costs[0], costs[1], costs[2]};
-    nameVariants(function, flag("drains"), target);
-    code->pushes |= function.pushes;
+  for (auto op :
+       llvm::make_early_inc_range(module.getOps<ir::DeviceFunctionOp>())) {
+    code->functions.push_back(described(op, target));
+    code->pushes |= op.getPushes();
+    op.erase();
   }
   code->knowsNeeds = knowNeeds(code->functions, module);
   describeCounting(module, *code);
@@ -319,18 +316,20 @@ Result<> generate(ModuleOp module, StringRef name, const Options &options,
   auto backend = findTarget(target);
   if (!backend)
     return backend.error();
+  if (auto done = convert(module, options, **backend, diagnostics); !done)
+    return done.error();
+  if ((*backend)->gpu())
+    object.device = takeDescriptions(module, **backend);
   Result<LLVMCode> llvm =
-      optimised(module, object.symbol, options, **backend, diagnostics);
+      optimised(module, object.symbol, **backend, diagnostics);
   if (!llvm)
     return llvm.error();
   fillSites(module, object);
   fillTexts(module, object.code);
   fillWatched(module, object.code);
   fillRanges(module, object.code);
-  if ((*backend)->gpu()) {
-    object.device = describeDevice(module, **backend);
+  if (object.device)
     object.device->image = std::move(llvm->image);
-  }
   Result<std::string> bytes = emitObject(*llvm->module, *llvm->machine);
   if (!bytes)
     return bytes.error();
@@ -344,8 +343,9 @@ Result<std::string> printLLVM(ModuleOp module, const Options &options,
   auto backend = findTarget(Derivation().target);
   if (!backend)
     return backend.error();
-  Result<LLVMCode> code =
-      optimised(module, "", options, **backend, diagnostics);
+  if (auto done = convert(module, options, **backend, diagnostics); !done)
+    return done.error();
+  Result<LLVMCode> code = optimised(module, "", **backend, diagnostics);
   if (!code)
     return code.error();
   std::string text;

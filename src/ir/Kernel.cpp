@@ -2,6 +2,7 @@
 
 #include "base/Message.h"
 #include "ir/Blocks.h"
+#include "ir/Device.h"
 #include "ir/LoopPairs.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -37,6 +38,10 @@ void CostateDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "ir/BlockOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "ir/DeviceOps.cpp.inc"
       >();
 }
 

@@ -11,6 +11,7 @@
 #include "conversion/KernelToLLVM/GroupCall.h"
 #include "conversion/KernelToLLVM/LoopNest.h"
 #include "conversion/PlaceTapes/Passes.h"
+#include "ir/Device.h"
 #include "ir/Division.h"
 
 using namespace mlir;
@@ -34,7 +35,7 @@ struct Launcher {
   int64_t lanes; ///< of a warp
   bool namesWorkItems;
   int64_t frameSlots = 1; ///< slot 0: top of the tape of the serial code
-  SmallVector<Attribute> functions;
+  size_t functions = 0;   ///< so far
 };
 
 bool usedByHost(Value value) {
@@ -66,7 +67,7 @@ public:
       : launcher(launcher), part(part), range(dyn_cast<ir::RangeOp>(part)),
         region(part->getRegion(0)), tiled(part->hasAttr(tilesAttr)),
         known(dyn_cast_or_null<tape::ExpectOp>(part->getPrevNode())),
-        depth(depthOf(region)), number(launcher.functions.size()),
+        depth(depthOf(region)), number(launcher.functions++),
         divisors(divisorsOf(range)), uses(region, sharedByWorkItems()),
         reductions(region), accumulators(region),
         addsInBlock(range && contains(region, addsToBlock)),
@@ -205,56 +206,53 @@ private:
   }
 
   void describe() {
-    Builder b(part->getContext());
-    auto named = [&](StringRef name, Attribute value) {
-      return b.getNamedAttr(name, value);
-    };
-    SmallVector<int64_t> costs;
+    auto b = ImplicitLocOpBuilder::atBlockEnd(part->getLoc(),
+                                              launcher.module.getBody());
+    auto op = ir::DeviceFunctionOp::create(b, nameOf("device"));
+    op.setMeasure(counting.copy ? nameOf("measure") : "");
+    op.setSerial(!range);
+    op.setAfterPivot(isAfterPivot(part));
+    op.setEffects(contains(region, isEffect));
+    op.setOrdered(range && contains(region, addsInAnyOrder));
+    op.setCollective(tiled || sums() || addsInBlock || hasBlocks);
+    op.setBlockDim(blockDim());
+    op.setHasBlocks(hasBlocks);
+    op.setSharedBytes(shared.bytes());
+    op.setAddsInBlock(addsInBlock);
+    op.setWords(words());
+    op.setSite(launcher.runtime.site(part->getLoc()));
+    describeTape(op);
+    describeSums(op);
+  }
+
+  void describeTape(ir::DeviceFunctionOp op) {
+    op.setPushes(pushes);
+    op.setCounts(counting.isNeeded);
+    op.setDryRun(counting.isDryRun);
+    op.setMeasuredInPlace(isMeasuredInPlace(part));
+    op.setObstacle(obstacle());
+    op.setNeedWord(need ? sortWord() : -1);
+    op.setBudgetWord(hasBudget ? budgetWord() : -1);
+    op.setTiles(tiled);
+    op.setDrains(contains(region, drains));
+    op.setExpensive(part->hasAttr(expensiveAttr));
+    op.setModeratelyExpensive(part->hasAttr(moderatelyExpensiveAttr));
+    op.setIterationRows(iterationRows());
+    op.setTapeSite(tapeSite());
     if (depth)
-      costs.assign({int64_t(depth.getIteration()),
-                    int64_t(depth.getUncoalescedWorkItem()),
-                    int64_t(depth.getUncoalescedIteration())});
-    launcher.functions.push_back(b.getDictionaryAttr(
-        {named("symbol", b.getStringAttr(nameOf("device"))),
-         named("measure",
-               b.getStringAttr(counting.copy ? nameOf("measure") : "")),
-         named("pushes", b.getBoolAttr(pushes)),
-         named("counts", b.getBoolAttr(counting.isNeeded)),
-         named("dry_run", b.getBoolAttr(counting.isDryRun)),
-         named("measured_in_place", b.getBoolAttr(isMeasuredInPlace(part))),
-         named("obstacle", b.getStringAttr(obstacle())),
-         named("need_word", b.getI64IntegerAttr(need ? sortWord() : -1)),
-         named("budget_word",
-               b.getI64IntegerAttr(hasBudget ? budgetWord() : -1)),
-         named("serial", b.getBoolAttr(!range)),
-         named("after_pivot", b.getBoolAttr(isAfterPivot(part))),
-         named("effects", b.getBoolAttr(contains(region, isEffect))),
-         named("ordered",
-               b.getBoolAttr(range && contains(region, addsInAnyOrder))),
-         named("collective",
-               b.getBoolAttr(tiled || sums() || addsInBlock || hasBlocks)),
-         named("block_dim", b.getI64IntegerAttr(blockDim())),
-         named("has_blocks", b.getBoolAttr(hasBlocks)),
-         named("shared_bytes", b.getI64IntegerAttr(shared.bytes())),
-         named("adds_in_block", b.getBoolAttr(addsInBlock)),
-         named("adds_up", b.getBoolAttr(sums())),
-         named("accumulates", b.getBoolAttr(!accumulators.empty())),
-         named("tiles", b.getBoolAttr(tiled)),
-         named("drains", b.getBoolAttr(contains(region, drains))),
-         named("expensive", b.getBoolAttr(part->hasAttr(expensiveAttr))),
-         named("moderately_expensive",
-               b.getBoolAttr(part->hasAttr(moderatelyExpensiveAttr))),
-         named("iteration_rows", b.getI64IntegerAttr(iterationRows())),
-         named("sorts", b.getBoolAttr(bool(depth))),
-         named("sort_costs", b.getDenseI64ArrayAttr(costs)),
-         named("sums", b.getI64IntegerAttr(gridSums())),
-         named("sum_slot", b.getI64IntegerAttr(firstSlot)),
-         named("least", b.getBoolAttr(summation.kind == costateLeastPair)),
-         named("one_sum", b.getBoolAttr(isOneSum())),
-         named("words", b.getI64IntegerAttr(words())),
-         named("site",
-               b.getI64IntegerAttr(launcher.runtime.site(part->getLoc()))),
-         named("tape_site", b.getI64IntegerAttr(tapeSite()))}));
+      op.setSortCosts(
+          ArrayRef<int64_t>{int64_t(depth.getIteration()),
+                            int64_t(depth.getUncoalescedWorkItem()),
+                            int64_t(depth.getUncoalescedIteration())});
+  }
+
+  void describeSums(ir::DeviceFunctionOp op) {
+    op.setAddsUp(sums() != 0);
+    op.setAccumulates(!accumulators.empty());
+    op.setSums(gridSums());
+    op.setSumSlot(firstSlot);
+    op.setLeast(summation.kind == costateLeastPair);
+    op.setOneSum(isOneSum());
   }
 
   //===-- The function ---------------------------------------------------===//
@@ -849,17 +847,16 @@ struct OutlineDevice : impl::OutlineDeviceBase<OutlineDevice> {
     Runtime runtime(module);
     for (ir::KernelOp kernel :
          llvm::make_early_inc_range(module.getOps<ir::KernelOp>())) {
-      Launcher launcher{.module = module,
-                        .runtime = runtime,
-                        .kernel = kernel.getName().str(),
-                        .lanes = lanes,
-                        .namesWorkItems =
-                            debug || contains(kernel.getRegion(), isPrint),
-                        .functions = {}};
+      Launcher launcher{
+          .module = module,
+          .runtime = runtime,
+          .kernel = kernel.getName().str(),
+          .lanes = lanes,
+          .namesWorkItems = debug || contains(kernel.getRegion(), isPrint),
+      };
       if (failed(KernelOutliner(launcher, kernel).run()))
         return signalPassFailure();
       Builder b(module.getContext());
-      module->setAttr("costate.functions", b.getArrayAttr(launcher.functions));
       module->setAttr("costate.frame_slots",
                       b.getI64IntegerAttr(launcher.frameSlots));
     }

@@ -55,7 +55,7 @@ def OutlineDevice : Pass<"outline-device", "::mlir::ModuleOp"> {
     Threads of a range with sums add them up at their end (`DeviceSums.c`). What
     they add to single elements (`mark-reductions`) the last block of the grid adds
     there, or, where tiles come in any order, each block at its end.
-    The attribute `costate.functions` of the module lists the functions.
+    A `costate.device_function` of the module says of each of them what the host is told.
   }];
   let options = [Option<"debug", "debug", "bool", "false",
                         "let errors name the work item">,

@@ -3,6 +3,7 @@
 #include "conversion/KernelToLLVM/MathLibrary.h"
 #include "conversion/KernelToLLVM/Patterns.h"
 #include "conversion/KernelToLLVM/Runtime.h"
+#include "ir/Device.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -84,7 +85,7 @@ struct ConvertKernelToLLVM
     cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
     populateMathToLLVMConversionPatterns(converter, patterns);
     LLVMConversionTarget target(*context);
-    target.addLegalOp<ModuleOp>();
+    target.addLegalOp<ModuleOp, ir::DeviceFunctionOp>();
     target.addDynamicallyLegalOp<UnrealizedConversionCastOp>(
         [](UnrealizedConversionCastOp cast) {
           return cast->hasAttr(parameterAttr);

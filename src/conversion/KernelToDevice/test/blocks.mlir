@@ -2,10 +2,7 @@
 
 // Two arrays lie one behind the other in the memory of the block, at multiples
 // of 16 bytes; a barrier ends each work item, so that the next one may write.
-// CHECK:       block_dim = 64 : i64
-// CHECK-SAME:  collective = true
-// CHECK-SAME:  has_blocks = true
-// CHECK-SAME:  shared_bytes = 144 : i64
+// CHECK:       costate.device_function "swap.device0" {block_dim = 64 : i64, {{.*}}collective, {{.*}}has_blocks, {{.*}}shared_bytes = 144 : i64
 // CHECK:       llvm.func @swap.device0
 // CHECK-SAME:    ["costate-shared", ""]
 // CHECK-SAME:    ["costate-block-dim", "64"]

@@ -4,7 +4,8 @@
 // only counted. Neither the sine nor the other array is there.
 // CHECK:       costate.counted_from = array<i64: 1>
 // CHECK-SAME:  costate.counts_written = false
-// CHECK-SAME:  counts = false{{.*}}dry_run = false{{.*}}measure = "loads.measure0"{{.*}}need_word = -1{{.*}}pushes = true
+// CHECK:       costate.device_function "loads.device0" {block_dim = 0 : i64, budget_word = -1 : i64, iteration_rows
+// CHECK-SAME:  measure = "loads.measure0", need_word = -1 : i64, {{.*}}pushes
 // CHECK-LABEL: llvm.func internal @loads.measure0.body
 // CHECK:         %[[N:.*]] = costate.load
 // CHECK-NOT:     costate.load
@@ -77,11 +78,12 @@ costate.kernel @carried(%p: f64, %n: i64, %y: !costate.array<f64, 1>) {
 
 // Only what the iterations follow from runs first: the first range adds up what
 // nobody needs for that, the second one what serial code makes a number of.
-// CHECK:       costate.functions = [
-// CHECK-SAME:  {{.*}}counts = false{{.*}}symbol = "chain.device0"
-// CHECK-SAME:  {{.*}}counts = true{{.*}}symbol = "chain.device1"
-// CHECK-SAME:  {{.*}}counts = true{{.*}}measure = "chain.measure2"{{.*}}pushes = false{{.*}}symbol = "chain.device2"
-// CHECK-SAME:  {{.*}}counts = false{{.*}}measure = "chain.measure3"{{.*}}pushes = true{{.*}}symbol = "chain.device3"
+// CHECK:       costate.device_function "chain.device0" {
+// CHECK-NOT:   counts
+// CHECK:       costate.device_function "chain.device1" {{.*}} counts
+// CHECK:       costate.device_function "chain.device2" {{.*}} counts{{.*}}measure = "chain.measure2"
+// CHECK-NOT:   pushes
+// CHECK:       costate.device_function "chain.device3" {{.*}}measure = "chain.measure3"{{.*}} pushes
 costate.kernel @chain(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64
@@ -114,7 +116,7 @@ costate.kernel @chain(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
 // Scratch arrays are filled and overwritten only where that decides.
 // CHECK:       costate.counted_from = array<i64: 2, 1>
 // CHECK-SAME:  costate.counts_written = true
-// CHECK-SAME:  {{.*}}dry_run = true
+// CHECK:       costate.device_function "overwritten.device0" {{.*}} counts, dry_run
 // CHECK-LABEL: llvm.func internal @overwritten.measure0.body
 // CHECK:         costate.store {{.*}}costate.replayed = 1
 // CHECK-NOT:     costate.replayed = 0

@@ -12,11 +12,6 @@
 // The host passes addresses, extents and integers; what serial code has
 // computed is found in the frame, and so are sums.
 // CHECK:       costate.frame_slots = 3
-// CHECK-SAME:  serial = true
-// CHECK-SAME:  symbol = "scaled.device0"
-// CHECK-SAME:  collective = true
-// CHECK-SAME:  sums = 1
-// CHECK-SAME:  symbol = "scaled.device1"
 
 // CHECK-LABEL: llvm.func @scaled.entry(
 // CHECK:         llvm.call @costate_device_run(%arg0, %{{.*}}, %{{.*}}, %{{.*}})
@@ -25,10 +20,12 @@
 // CHECK-NOT:     costate.load
 // CHECK:         llvm.return
 
+// CHECK:       costate.device_function "scaled.device0" {{.*}} serial
 // CHECK-LABEL: llvm.func internal @scaled.device0.body(
 // CHECK-SAME:    costate.lanes = 1
 // CHECK:         costate.sin
 
+// CHECK:       costate.device_function "scaled.device1" {adds_up, {{.*}}collective, {{.*}}sums = 1 : i64
 // CHECK-LABEL: llvm.func @scaled.device1(
 // CHECK-SAME:    ["costate-words", "15"], ["costate-sums", ""]
 // CHECK-LABEL: llvm.func internal @scaled.device1.body(

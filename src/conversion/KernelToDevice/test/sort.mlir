@@ -2,10 +2,8 @@
 
 // Threads say how deep each work item is before they run any; whether they do
 // is in words after those of the tapes.
-// CHECK:       sort_costs = array<i64:
-// CHECK-SAME:  sorts = true
-// CHECK-SAME:  symbol = "ragged.device0"
 
+// CHECK:       costate.device_function "ragged.device0" {{.*}}sort_costs = array<i64:
 // CHECK-LABEL: llvm.func internal @ragged.device0.body(
 // CHECK:         %[[PLACE:.*]] = llvm.call @costate_device_tape_place(
 // CHECK:         %[[FIRST:.*]] = llvm.call @costate_device_sort_begin({{.*}}, %[[PLACE]])
