@@ -1,5 +1,5 @@
 extern "C" {
-#include "compiler/DeviceDivision.c"
+#include "device/DeviceDivision.c"
 }
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 extern "C" {
-#include "compiler/DeviceFma.c"
+#include "device/DeviceFma.c"
 }
 
 #include <cmath>

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 extern "C" {
-#include "compiler/DeviceMaths.c"
+#include "device/DeviceMaths.c"
 
 float libclc_Z3sinf(float x) { return std::sin(x); }
 float libclc_Z3cosf(float x) { return std::cos(x); }

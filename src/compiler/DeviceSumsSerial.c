@@ -5,4 +5,4 @@
 #define costate_device_add_up costate_test_add_up
 #define costate_device_add_up_pair costate_test_add_up_pair
 #define costate_device_finish_sums costate_test_finish_sums
-#include "compiler/DeviceSums.c"
+#include "device/DeviceSums.c"

@@ -1,6 +1,6 @@
 /// Adding up over a grid, on the host as a GPU.
 
-#include "compiler/DeviceSums.h"
+#include "device/DeviceSums.h"
 
 #include "base/DeviceWords.h"
 #include "base/RangeSums.h"

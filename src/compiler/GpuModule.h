@@ -4,7 +4,7 @@
 
 #include "base/GpuShape.h"
 #include "base/Result.h"
-#include "compiler/Libclc.h"
+#include "llvm/ADT/StringRef.h"
 
 #include <string>
 
@@ -40,7 +40,7 @@ constexpr const char *blockMemoryName = "costate_block_memory";
 struct GpuForm {
   std::string gpus; ///< `NVIDIA GPUs`
   unsigned largestWords;
-  DeviceLibrary library;
+  llvm::StringRef library; ///< bitcode of what kernels call
   GpuShape shape;
   /// Of the Vulkan library: which lanes run together follows from the code.
   bool reconverges = false;

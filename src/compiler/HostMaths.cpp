@@ -54,7 +54,7 @@ Result<> linkWithout(const std::vector<Function *> &functions, Module &module) {
     names.push_back(function->getName().str());
     function->setName("called." + function->getName());
   }
-  Result<> linked = linkLibrary(module, DeviceLibrary::Host);
+  Result<> linked = linkLibrary(module, hostLibrary());
   for (auto [function, name] : zip_equal(functions, names))
     function->setName(name);
   return linked;

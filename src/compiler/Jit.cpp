@@ -3,9 +3,9 @@
 #include "base/Fork.h"
 #include "code/RuntimeFunctions.h"
 #include "compiler/CompilerMemory.h"
-#include "compiler/DeviceSums.h"
 #include "compiler/HostMaths.h"
 #include "compiler/Target.h"
+#include "device/DeviceSums.h"
 
 #include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
@@ -41,10 +41,11 @@ SymbolMap hostSymbols(LLJIT &jit) {
   };
   for (const runtime::RuntimeFunction &function : runtime::runtimeFunctions())
     add(function.name, function.address);
-  add("costate_device_block_sum", &costate_device_block_sum);
-  add("costate_device_add_up", &costate_device_add_up);
-  add("costate_device_add_up_pair", &costate_device_add_up_pair);
-  add("costate_device_finish_sums", &costate_device_finish_sums);
+#define COSTATE_OF_Compiler(name) add(#name, &name);
+#define COSTATE_OF_Runtime(name)
+#define COSTATE_OF_None(name)
+#define COSTATE_DEVICE(gpu, host, name) COSTATE_OF_##host(costate_device_##name)
+#include "device/functions.def"
   return symbols;
 }
 

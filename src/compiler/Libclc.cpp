@@ -12,10 +12,8 @@
 using namespace llvm;
 
 /// LibclcData.cpp.
-extern const unsigned char costateNvidiaLibrary[], costateVulkanLibrary[],
-    costateHostLibrary[];
-extern const unsigned costateNvidiaLibraryBytes, costateVulkanLibraryBytes,
-    costateHostLibraryBytes;
+extern const unsigned char costateHostLibrary[];
+extern const unsigned costateHostLibraryBytes;
 
 namespace costate::compiler {
 namespace {
@@ -26,24 +24,10 @@ namespace {
 constexpr size_t largestInlined = 1000, largestOfSmall = 12000;
 constexpr size_t small = 40;
 
-StringRef bytesOf(DeviceLibrary library) {
-  auto bytes = [](const unsigned char *first, unsigned count) {
-    return StringRef(reinterpret_cast<const char *>(first), count);
-  };
-  switch (library) {
-  case DeviceLibrary::Nvidia:
-    return bytes(costateNvidiaLibrary, costateNvidiaLibraryBytes);
-  case DeviceLibrary::Vulkan:
-    return bytes(costateVulkanLibrary, costateVulkanLibraryBytes);
-  case DeviceLibrary::Host:
-    return bytes(costateHostLibrary, costateHostLibraryBytes);
-  }
-}
-
-Expected<std::unique_ptr<Module>> parse(DeviceLibrary library,
+Expected<std::unique_ptr<Module>> parse(StringRef library,
                                         LLVMContext &context) {
   return getOwningLazyBitcodeModule(
-      MemoryBuffer::getMemBuffer(bytesOf(library), "libclc", false), context);
+      MemoryBuffer::getMemBuffer(library, "libclc", false), context);
 }
 
 /// A module of libclc has metadata that says nothing about the user's.
@@ -117,8 +101,14 @@ DenseSet<Function *> definitions(Module &module) {
 
 } // namespace
 
-Result<> linkLibrary(Module &module, DeviceLibrary which) {
-  Expected<std::unique_ptr<Module>> library = parse(which, module.getContext());
+StringRef hostLibrary() {
+  return {reinterpret_cast<const char *>(costateHostLibrary),
+          costateHostLibraryBytes};
+}
+
+Result<> linkLibrary(Module &module, StringRef bitcode) {
+  Expected<std::unique_ptr<Module>> library =
+      parse(bitcode, module.getContext());
   llvm::Error error =
       library ? prepare(**library, module) : library.takeError();
   if (error)

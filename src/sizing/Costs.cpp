@@ -27,7 +27,7 @@ constexpr Costs::Table cpu = {.arithmetic = 1,
                               .value = 8,
                               .word = 2};
 
-/// Functions: those of compiler/DeviceMaths.c and of libclc.
+/// Functions: those of device/DeviceMaths.c and of libclc.
 constexpr Costs::Table gpu = {.arithmetic = 1,
                               .wideArithmetic = 2,
                               .quotient = 12,

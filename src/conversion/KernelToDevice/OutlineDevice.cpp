@@ -568,7 +568,7 @@ private:
                               LLVM::AtomicOrdering::monotonic);
   }
 
-  /// See compiler/DeviceSums.c. `own`: what arrays are here.
+  /// See device/DeviceSums.c. `own`: what arrays are here.
   void addUp(ImplicitLocOpBuilder &b, DeviceFunction &function, ValueRange sums,
              const Captures &own) {
     accumulators.flush(b, own.mapping);

@@ -1,6 +1,6 @@
 #pragma once
 /// Code in front of the tiles of a range that sorts its work items by depth
-/// (runtime/gpu/DeviceSort.c).
+/// (device/DeviceSort.c).
 
 #include "conversion/KernelToLLVM/Outline.h"
 #include "conversion/KernelToLLVM/Runtime.h"

@@ -172,7 +172,7 @@ public:
   void callSumNotFinite(mlir::ImplicitLocOpBuilder &builder, mlir::Value worker,
                         llvm::StringRef text, int64_t parameter,
                         mlir::Value element, mlir::ValueRange numbers);
-  /// Devices only; see compiler/DeviceSums.c.
+  /// Devices only; see device/DeviceSums.c.
   void callAddUp(mlir::ImplicitLocOpBuilder &builder, mlir::ValueRange args);
   void callAddUpPair(mlir::ImplicitLocOpBuilder &builder,
                      mlir::ValueRange args);
@@ -182,7 +182,7 @@ public:
   /// Whether this thread has finished them.
   mlir::Value callFinishSums(mlir::ImplicitLocOpBuilder &builder,
                              mlir::ValueRange args);
-  /// Devices only: `costate_device_tape_NAME` of runtime/gpu/DeviceTape.c. With
+  /// Devices only: `costate_device_tape_NAME` of device/DeviceTape.c. With
   /// a result, which follows from numbers or the worker; else null.
   mlir::Value callTape(mlir::ImplicitLocOpBuilder &builder,
                        llvm::StringRef name, mlir::Type result,
@@ -190,7 +190,7 @@ public:
   mlir::Value callTape(mlir::ImplicitLocOpBuilder &builder,
                        llvm::StringRef name, bool hasResult,
                        mlir::ValueRange args);
-  /// The same: `costate_device_sort_NAME` of runtime/gpu/DeviceSort.c.
+  /// The same: `costate_device_sort_NAME` of device/DeviceSort.c.
   mlir::Value callSort(mlir::ImplicitLocOpBuilder &builder,
                        llvm::StringRef name, bool hasResult,
                        mlir::ValueRange args);

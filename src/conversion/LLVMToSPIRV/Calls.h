@@ -7,7 +7,7 @@ namespace costate::conversion {
 
 /// `i1 (i1)`: what it is given, and nobody may know.
 constexpr const char *opaqueName = "costate_device_opaque";
-/// Of compiler/DeviceDivision.c.
+/// Of device/DeviceDivision.c.
 constexpr const char *quotientPrefix = "costate_device_div_";
 /// What functions start with that are operations of subgroups.
 constexpr const char *subgroupPrefix = "costate_subgroup_";

@@ -50,7 +50,7 @@ uint64_t costate_device_warp_max_at(uint64_t value, int64_t place);
 void costate_device_warp_barrier();
 /// Waits until all threads of the block that have not ended call it.
 void costate_device_block_barrier();
-/// The sum over the caller's warp, in its first lane; as compiler/
+/// The sum over the caller's warp, in its first lane; as device/
 /// DeviceCollectives.c adds.
 double costate_device_warp_add(double value);
 /// `kind`: a CostateSums.
@@ -99,7 +99,7 @@ void costate_device_add_in_block_f64(double *place, double value,
 void costate_device_begin_in_block();
 void costate_device_end_in_block();
 
-/// Tapes of warps: gpu/DeviceTape.c.
+/// Tapes of warps: device/DeviceTape.c.
 void costate_device_tape_place();
 void costate_device_tape_drains();
 void costate_device_tape_fence();
@@ -114,7 +114,7 @@ void costate_device_tape_kept();
 void costate_device_tape_segment();
 void costate_device_tape_min_rows();
 
-/// Sorting by depth: gpu/DeviceSort.c.
+/// Sorting by depth: device/DeviceSort.c.
 void costate_device_sort_begin();
 void costate_device_sort_work_item();
 void costate_device_sort_take();

@@ -1,4 +1,4 @@
 /// What device code calls for its tapes, on the host as a GPU.
 
-#include "runtime/gpu/DeviceSort.c"
-#include "runtime/gpu/DeviceTape.c"
+#include "device/DeviceSort.c"
+#include "device/DeviceTape.c"

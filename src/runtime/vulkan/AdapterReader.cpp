@@ -6,7 +6,7 @@
 namespace costate::runtime::vulkan {
 
 /// At most, of what a block shares: for code itself (`exchanged` in
-/// compiler/DeviceCollectivesVulkan.c).
+/// device/DeviceCollectivesVulkan.c).
 static constexpr uint32_t ownShared = 1024;
 
 VkPhysicalDeviceProperties plainProperties(VkPhysicalDevice device) {

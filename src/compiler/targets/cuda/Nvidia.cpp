@@ -3,6 +3,7 @@
 #include "compiler/GpuMachine.h"
 #include "compiler/GpuModule.h"
 #include "compiler/targets/cuda/LateGuards.h"
+#include "compiler/targets/cuda/Library.h"
 #include "compiler/targets/cuda/NvidiaAssembly.h"
 
 #include "llvm/IR/DiagnosticInfo.h"
@@ -261,7 +262,7 @@ Result<std::string> emitPtx(Module &module, const std::string &chip) {
     return machine.error();
   joinGuards(module);
   Watch watch(module.getContext());
-  GpuForm form{"NVIDIA GPUs", largestWords, DeviceLibrary::Nvidia, nvidiaShape};
+  GpuForm form{"NVIDIA GPUs", largestWords, cudaLibrary(), nvidiaShape};
   form.unrollsAgain = true;
   if (Result<> made = makeKernels(module, **machine, form); !made)
     return made.error();

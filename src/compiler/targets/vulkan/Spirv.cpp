@@ -2,6 +2,7 @@
 
 #include "compiler/GpuMachine.h"
 #include "compiler/GpuModule.h"
+#include "compiler/targets/vulkan/Library.h"
 #include "conversion/LLVMToSPIRV/LLVMToSPIRV.h"
 
 #include "llvm/IR/Module.h"
@@ -17,7 +18,7 @@ Result<std::string> emitSpirv(std::unique_ptr<Module> module,
   Result<std::unique_ptr<TargetMachine>> machine = genericGpuMachine();
   if (!machine)
     return machine.error();
-  GpuForm form{"Vulkan devices", largestWords, DeviceLibrary::Vulkan,
+  GpuForm form{"Vulkan devices", largestWords, vulkanLibrary(),
                shapeOf(features)};
   form.reconverges = features.gathers();
   form.fusesFloats = features.fma32;
