@@ -213,6 +213,12 @@ static void bindCheck(nb::module_ &module) {
       .def_ro("forward_error", &GradientCheck::forward_error)
       .def_ro("difference_error", &GradientCheck::difference_error)
       .def_ro("differences_tell", &GradientCheck::differences_tell)
+      .def_prop_rw(
+          "array", [](const GradientCheck &check) { return check.worst.array; },
+          [](GradientCheck &check, const std::string &array) {
+            check.worst.array = array;
+          },
+          "that the entry with the largest error is of")
       .def("__bool__", [](const GradientCheck &check) { return check.ok; })
       .def("__str__", [](const GradientCheck &check) {
         std::ostringstream text;

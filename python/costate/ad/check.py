@@ -11,6 +11,7 @@ import numpy as np
 from costate import _core
 from costate.ad.host_numbers import Again
 from costate.errors import BadArgument, QuadrantsAssertionError
+from costate.lang.base.explain import explain
 from costate.lang.base.state import state
 from costate.lang.data import storage
 from costate.lang.launch.scalar_slopes import Directions
@@ -99,11 +100,13 @@ def check_gradient(kernel: Kernel, *args: Any, **options: Any) -> _core.Gradient
     """
     if state.tape is not None:
         raise QuadrantsAssertionError("check_gradient inside of a `Tape`")
-    compiled, arguments = kernel.compiled(*args, **options)
-    if compiled is None:
+    found, arguments = kernel.bound(*args, **options)
+    if found.compiled is None:
         raise BadArgument(f"kernel `{kernel.__name__}` does nothing, and has no derivatives; check one that writes an array")
     storage.flush()
-    return _core.check_gradient(compiled, *arguments)
+    check = _core.check_gradient(found.compiled, *arguments)
+    check.array = explain(check.array, found.names)
+    return check
 
 
 def report(kernel: Kernel, *args: Any, **options: Any) -> str:

@@ -363,6 +363,7 @@ def test_check_gradient_and_report(square):
     x, loss, k = square
     check = ti.ad.check_gradient(k)
     assert check and "k" in str(check)
+    assert check.array == "`x`" and " of `x`\n" in str(check)
     assert "k" in ti.ad.report(k)
 
 

@@ -378,3 +378,28 @@ def test_a_file_that_has_changed(tmp_path, monkeypatch):
     file.write_text("import costate as ti\n@ti.kernel\ndef other() -> ti.i32:\n    return 5\n\n# longer\n")
     with pytest.raises(ti.QuadrantsSyntaxError, match="has changed since `one`"):
         changing.one()
+
+
+def test_an_array_in_the_place_of_its_element_is_told_how_it_is_written():
+    global total, grid
+    total, grid = ti.field(ti.f32, shape=()), ti.field(ti.f32, shape=(2, 2))
+
+    @ti.kernel
+    def add():
+        total += 1.0
+
+    @ti.kernel
+    def add_to_all():
+        grid += 1.0
+
+    with pytest.raises(ti.QuadrantsTypeError, match=r"change its elements: `total\[None\]`"):
+        add()
+    with pytest.raises(ti.QuadrantsTypeError, match=r"change its elements: `grid\[i, j\]`"):
+        add_to_all()
+
+
+def test_a_parameter_without_a_type_is_told_which_there_are():
+    with pytest.raises(ti.QuadrantsSyntaxError, match=r"must be type annotated: `a` of `scale`; write `a: f32` of a number"):
+        @ti.kernel
+        def scale(a):
+            pass

@@ -145,7 +145,8 @@ class Kernel(OfTheHost):
                 continue
             if p.annotation is p.empty:
                 raise QuadrantsSyntaxError(f"Kernels parameters must be type annotated: `{p.name}` "
-                                           f"of `{self.__name__}`")
+                                           f"of `{self.__name__}`; write `{p.name}: f32` of a number, `types.ndarray()` of "
+                                           "an array, `template()` of a field")
             if not isinstance(p.annotation, str):
                 parameter_for(p.name, p.annotation, position)  # refuses what it does not know
 
@@ -345,9 +346,14 @@ class Kernel(OfTheHost):
 
     def compiled(self, *args: Any, numbers: Slopes | None = None, **options: Any) -> tuple[_core.Kernel | None, list[Any]]:
         """(the compiled `_core.Kernel`, its arguments) of these arguments."""
+        found, arguments = self.bound(*args, numbers=numbers, **options)
+        return found.compiled, arguments
+
+    def bound(self, *args: Any, numbers: Slopes | None = None, **options: Any) -> tuple[Specialisation, list[Any]]:
+        """What is traced for these arguments, and the arguments of its code."""
         found, values = self.specialise(self._arguments(args, options), numbers, is_derived=True)
         storage.flush()
-        return found.compiled, found.arguments(values.items)
+        return found, found.arguments(values.items)
 
     def report(self, *args: Any, mode: str = "primal", **options: Any) -> str:
         """What is compiled for these arguments, and of a gradient what each line saves and computes again. Without arguments

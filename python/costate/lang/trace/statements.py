@@ -32,6 +32,12 @@ from costate.lang.values.matrix import Matrix, unified
 ATOMIC = {ast.Add: "add", ast.Sub: "sub", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor"}
 
 
+def _indices_of(array: Storage | TracedArray) -> str:
+    """As many as it takes, by names that a loop could have."""
+    count = array.ndim if isinstance(array, TracedArray) else len(array.shape)
+    return ", ".join("ijklmnop"[:count]) or "None"
+
+
 class Statements(Expressions):
     """`block(statements)` traces statements one after the other."""
 
@@ -204,7 +210,8 @@ class Statements(Expressions):
             if isinstance(place, Bound) or place is None:
                 value = self.value(node.target)
                 if isinstance(value, (Storage, TracedArray)):
-                    raise QuadrantsTypeError(f"`{node.target.id}` is an array; change its elements")
+                    raise QuadrantsTypeError(f"`{node.target.id}` is an array; change its elements: "
+                                             f"`{node.target.id}[{_indices_of(value)}]`")
                 if place is None:
                     raise QuadrantsNameError(f'Name "{node.target.id}" is not defined in the '
                                              "kernel: it is a constant there; use a field of "
