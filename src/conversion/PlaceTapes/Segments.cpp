@@ -253,7 +253,6 @@ static Value countAndPlan(WorkItem &item, OpenLoop &loop, Value pred,
 }
 
 void runInSegments(WorkItem &item, Operation *op, Value pred) {
-  RowBuilder &b = item.b;
   OpenLoop loop{LoopState(item.shape, op)};
   loop.inits = mapped(loop.state.inits(), item.map);
   loop.locals = mapped(loop.state.locals(), item.map);

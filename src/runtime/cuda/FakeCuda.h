@@ -404,7 +404,7 @@ inline void FakeCuda::makeGraphs(Api &api) {
   api.beginCapture = [](Stream stream, CaptureMode mode) {
     if (stream->captured || mode != CaptureMode::ThreadLocal)
       return invalidValue;
-    stream->captured = new GraphObject{{}, ++fake->captures};
+    stream->captured = new GraphObject{{}, ++fake->captures, {}, {}};
     ++fake->graphs;
     fake->capturer = std::this_thread::get_id();
     return success;

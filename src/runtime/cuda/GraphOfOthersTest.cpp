@@ -87,7 +87,8 @@ protected:
 
   Result<LaunchReport> add(const KernelCode &code, Buffer to, uint64_t value) {
     uint64_t arguments[] = {reinterpret_cast<uint64_t>(to.address), value};
-    return device->launch({.code = &code, .arguments = arguments});
+    return device->launch(
+        {.code = &code, .arguments = arguments, .adjoints = {}});
   }
   void expectAdded(const KernelCode &code, Buffer to, uint64_t value,
                    bool isInGraph) {
