@@ -47,10 +47,11 @@ def test_another_kernel_has_written_the_same_values():
 def test_other_values_are_an_error_that_says_so():
     x, y, z = floats(1, 1), floats(0, 0), floats(0, 0)
     compose(x, y, z)
-    y[1] = np.nextafter(y[1], 2)
+    computed = y[1]
+    y[1] = np.nextafter(computed, 2)
     z.grad.fill(1)
     with pytest.raises(CannotReplay, match="(?s)was written since the kernel last ran.*another value here"
-                       rf".*element 1 of `y` is {y[1]}, not {np.sin(1)}"):
+                       rf".*element 1 of `y` is {y[1]}, not {computed}"):
         compose.grad(x, y, z)
     assert x.grad.to_numpy().tolist() == [0, 0] and z.grad.to_numpy().tolist() == [1, 1]
 
@@ -66,12 +67,13 @@ def test_what_nobody_reads_may_be_anything():
 
     n, x, y, z = integers(1, 0, 1), floats(1, 1, 1), floats(0, 0, 0), floats(0, 0, 0)
     some(n, x, y, z)
+    computed = y[2]
     y[1] = 7
     z.grad.fill(1)
     some.grad(n, x, y, z)
     assert np.allclose(x.grad.to_numpy(), np.sin(2) * np.array([1, 0, 1]))
     y[2] = 7
-    with pytest.raises(CannotReplay, match=rf"element 2 of `y` is 7, not {np.sin(1)}"):
+    with pytest.raises(CannotReplay, match=rf"element 2 of `y` is 7, not {computed}"):
         some.grad(n, x, y, z)
 
 

@@ -14,8 +14,9 @@ from costate import profiler
 
 
 @pytest.fixture(params=["cpu", "simt"])
-def program(request):
+def program(request, monkeypatch):
     """A loop and its gradient on a device; returns its name."""
+    monkeypatch.delenv("COSTATE_DEVICE", raising=False)
     ti.init(arch=request.param, default_fp=ti.f64, offline_cache=False)
     x = ti.field(ti.f64, shape=64, needs_grad=True)
     loss = ti.field(ti.f64, shape=(), needs_grad=True)

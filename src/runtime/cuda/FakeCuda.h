@@ -224,6 +224,7 @@ private:
   static Api makeApi();
   static void makeDevice(Api &api);
   static void makeStreams(Api &api);
+  static void makeEvents(Api &api);
   static void makeCaptures(Api &api);
   static void makeGraphs(Api &api);
   static void makeMemory(Api &api);
@@ -320,6 +321,9 @@ inline void FakeCuda::makeStreams(Api &api) {
     run(stream);
     return outsideOfCapture();
   };
+}
+
+inline void FakeCuda::makeEvents(Api &api) {
   api.createEvent = [](Event *event, unsigned) {
     *event = *fake->events.insert(new EventObject).first;
     return success;
@@ -552,6 +556,7 @@ inline Api FakeCuda::makeApi() {
 #undef COSTATE_CUDA_FAKE
   makeDevice(api);
   makeStreams(api);
+  makeEvents(api);
   makeCaptures(api);
   makeGraphs(api);
   makeMemory(api);
