@@ -18,7 +18,7 @@ enum class Label {
   waits,   ///< its threads wait for each other or add to the same elements
   repeats, ///< takes long by large kernels, and shows no more on other devices
   slow,    ///< takes more than a second; `repeats` are too
-  sample,  ///< one of those few that every test run takes on Mesa's Vulkan
+  sample,  ///< one of those few that every test run takes on slow devices
 };
 
 struct LabelledTests {

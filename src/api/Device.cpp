@@ -10,6 +10,8 @@
 #include "runtime/cpu/CpuDevice.h"
 #include "runtime/cuda/CudaDriver.h"
 #include "runtime/gpu/GpuDevice.h"
+#include "runtime/metal/HostMetal.h"
+#include "runtime/metal/MetalDriver.h"
 #include "runtime/simt/SimtDevice.h"
 #include "runtime/vulkan/VulkanDriver.h"
 
@@ -95,6 +97,22 @@ openSimt(const DeviceOptions &options) {
                             .sorting = chosen->sorting});
 }
 
+/// `name`: `metal-host`, or `metal-host:f64`.
+static Result<std::shared_ptr<runtime::Device>>
+openHostMetal(const std::string &name, const DeviceOptions &options) {
+  std::string which = name.substr(std::min(name.size(), sizeof "metal-host"));
+  if (!which.empty() && which != "f64")
+    return Failure{ErrorCode::NoDevice,
+                   "there is no device `" + name +
+                       "`; there are metal-host and metal-host:f64"};
+  auto cpu = runtime::openCpu(options.threads, 0); // knows how many there are
+  if (!cpu)
+    return cpu.error();
+  return openGpu(name, options,
+                 runtime::metal::createHostMetal((*cpu)->info().threads,
+                                                 {.f64 = which == "f64"}));
+}
+
 namespace {
 
 /// A kind of device.
@@ -127,7 +145,16 @@ constexpr Kind kinds[] = {
     {"simt", " (for tests)",
      [](const std::string &, const DeviceOptions &options) {
        return openSimt(options);
-     }}};
+     }},
+    {"metal", "",
+     [](const std::string &name, const DeviceOptions &options) {
+       return openGpu(name, options, runtime::metal::openMetal());
+     }},
+    {"metal-host", " (for tests)",
+     [](const std::string &name, const DeviceOptions &options) {
+       return openHostMetal(name, options);
+     },
+     /*takesWhich=*/true}};
 
 } // namespace
 

@@ -20,7 +20,8 @@ inline std::string kindOf(const Device &device) {
 
 /// Whether functions of maths are those of a GPU, whose last bits differ.
 inline bool hasOwnFunctions(const Device &device) {
-  return kindOf(device) == "cuda" || kindOf(device) == "vulkan";
+  return kindOf(device) == "cuda" || kindOf(device) == "vulkan" ||
+         kindOf(device).starts_with("metal");
 }
 
 /// Whether tests run on the CPU, the only device that looks for races.

@@ -1,6 +1,7 @@
 #include "property/Arrays.h"
 
 #include "property/Program.h"
+#include "property/Singles.h"
 
 #include <algorithm>
 #include <cstring>
@@ -22,6 +23,18 @@ const std::vector<ArrayInfo> &arrays() {
       {"e", DType::I16, {0}, false},    {"o", DType::U8, {0}, false},
       {"r", DType::U16, {0}, false},    {"f", DType::F16, {0}, true},
       {"l", DType::F16, {0}, false}};
+  return all;
+}
+
+static std::vector<ArrayInfo> narrowed(std::vector<ArrayInfo> all) {
+  for (ArrayInfo &array : all)
+    if (array.type == DType::F64 && usesSingles())
+      array.type = DType::F32;
+  return all;
+}
+
+const std::vector<ArrayInfo> &storedArrays() {
+  static const std::vector<ArrayInfo> all = narrowed(arrays());
   return all;
 }
 
@@ -91,8 +104,8 @@ void fromDoubles(interpreter::HostArray &array, DType type,
 Values toDoubles(const Memory &memory) {
   Values values(memory.size());
   for (size_t k = 0; k < memory.size(); ++k)
-    if (isFloat(arrays()[k].type))
-      values[k] = toDoubles(memory[k], arrays()[k].type);
+    if (isFloat(storedArrays()[k].type))
+      values[k] = toDoubles(memory[k], storedArrays()[k].type);
   return values;
 }
 
@@ -133,6 +146,8 @@ public:
 
   void addScalars() {
     inputs.p = real(engine);
+    if (usesSingles())
+      inputs.p = static_cast<float>(inputs.p);
     inputs.q = integer(engine);
   }
 
@@ -226,10 +241,10 @@ Inputs::Inputs(int width, unsigned seed) : width(width) {
   constexpr size_t first = 11;
   Filler filler(*this, seed);
   for (size_t k = 0; k < first; ++k)
-    filler.addArray(arrays()[k]);
+    filler.addArray(storedArrays()[k]);
   filler.addScalars();
-  for (size_t k = first; k < arrays().size(); ++k)
-    filler.addArray(arrays()[k]);
+  for (size_t k = first; k < storedArrays().size(); ++k)
+    filler.addArray(storedArrays()[k]);
 }
 
 } // namespace costate::property

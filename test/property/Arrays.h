@@ -21,6 +21,8 @@ struct ArrayInfo {
 
 /// In the order of the kernel's arguments; the scalars p and q follow.
 const std::vector<ArrayInfo> &arrays();
+/// The same as they are in memory, which differs with `useSingles`.
+const std::vector<ArrayInfo> &storedArrays();
 const ArrayInfo &arrayNamed(const std::string &name);
 
 using Memory = std::vector<interpreter::HostArray>; ///< of each array

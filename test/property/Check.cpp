@@ -5,6 +5,7 @@
 #include "property/Oracle.h"
 #include "property/Reference.h"
 #include "property/Scalars.h"
+#include "property/Singles.h"
 #include "property/Workbench.h"
 
 #include "api/KernelImpl.h"
@@ -40,7 +41,7 @@ bool updates(const Node &node) {
 
 bool usesHalf(const Node &node) { return uses(node, {"f16", "f", "l"}); }
 bool usesSingle(const Node &node) {
-  return usesHalf(node) || uses(node, {"f32", "a", "b"});
+  return usesSingles() || usesHalf(node) || uses(node, {"f32", "a", "b"});
 }
 
 bool callsFunctions(const Node &node) {
@@ -91,7 +92,7 @@ void compare(const std::string &what, const Values &actual,
       text.precision(17);
       text << what << ": ";
       if (actual.size() > 1)
-        text << arrays()[array].name << "[" << i << "] ";
+        text << storedArrays()[array].name << "[" << i << "] ";
       text << "is " << a << ", not " << b;
       throw Mismatch(text.str());
     }
@@ -125,8 +126,8 @@ void compare(const std::string &what, const Memory &actual,
              const Memory &expected, double tolerance) {
   compare(what, toDoubles(actual), toDoubles(expected), tolerance);
   for (size_t k = 0; k < actual.size(); ++k)
-    if (!isFloat(arrays()[k].type))
-      compareIntegers(what, arrays()[k], actual[k], expected[k]);
+    if (!isFloat(storedArrays()[k].type))
+      compareIntegers(what, storedArrays()[k], actual[k], expected[k]);
 }
 
 void compare(const std::string &what, double actual, double expected,
@@ -317,7 +318,7 @@ private:
       return;
     Values sums = expected, twice = expected;
     for (size_t array = 0; array < sums.size(); ++array) {
-      if (!arrays()[array].constant) {
+      if (!storedArrays()[array].constant) {
         sums[array] = inputs.weights[array];
         continue;
       }
@@ -420,7 +421,7 @@ private:
   void differences() {
     Values slopes = expected;
     for (auto [array, i] : entries()) {
-      if (arrays()[array].type != DType::F64)
+      if (storedArrays()[array].type != DType::F64)
         continue;
       double h = 1e-4, here = lossAt(array, i, 0);
       Sides far = sides(array, i, h), near = sides(array, i, h / 2),

@@ -2,6 +2,8 @@
 
 #include "api/KernelImpl.h"
 #include "property/Environment.h"
+#include "property/Singles.h"
+#include "syntax/Trace.h"
 
 #include <cmath>
 
@@ -174,7 +176,7 @@ int widthOf(const Node &program) { return std::stoi(program[0].text); }
 std::shared_ptr<detail::TracedKernel> traced(const Node &program, Uses *uses) {
   using Vector = ArrayRef<double, 1>;
   using Matrix = ArrayRef<double, 2>;
-  return detail::trace(
+  auto tree = detail::trace(
       "random",
       [&](Vector x, Vector y, Vector z, Matrix u, Matrix v, Vector out,
           ArrayRef<double, 0> s, ArrayRef<float, 1> a, ArrayRef<float, 1> b,
@@ -191,6 +193,9 @@ std::shared_ptr<detail::TracedKernel> traced(const Node &program, Uses *uses) {
           *uses = emitter.uses();
       },
       std::source_location::current());
+  if (usesSingles())
+    narrow(tree->kernel);
+  return tree;
 }
 
 Kernel emit(const Node &program, KernelOptions options, Uses *uses) {

@@ -14,7 +14,7 @@ using Role = Parameter::Role;
 static interpreter::HostArray copyOf(const Memory &memory, uint32_t k,
                                      uint32_t order) {
   interpreter::HostArray copy = memory[k];
-  DType type = arrays()[k].type;
+  DType type = storedArrays()[k].type;
   if (order)
     copy.bytes.resize(copy.bytes.size() / sizeOf(type) *
                       sizeOf(derivativeOf(type)));
@@ -80,7 +80,7 @@ public:
     interpreter::HostArray &array =
         arrays[{parameter.role, parameter.order}][k];
     array.extents = memory[k].extents;
-    fromDoubles(array, derivativeOf(property::arrays()[k].type),
+    fromDoubles(array, derivativeOf(property::storedArrays()[k].type),
                 values(parameter));
     return &array;
   }
@@ -89,7 +89,7 @@ public:
     for (auto &[kind, byArgument] : arrays)
       for (auto &[k, array] : byArgument)
         derivatives.at(kind)[k] =
-            toDoubles(array, derivativeOf(property::arrays()[k].type));
+            toDoubles(array, derivativeOf(property::storedArrays()[k].type));
   }
 
 private:

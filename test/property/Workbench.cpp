@@ -1,17 +1,22 @@
 #include "property/Workbench.h"
 
+#include "property/Singles.h"
+
 namespace costate::property {
 
 Workbench::Workbench(Device device, const Inputs &inputs) : inputs(inputs) {
   for (size_t k = 0; k < inputs.memory.size(); ++k)
-    all.push_back(device.array(arrays()[k].type, inputs.memory[k].extents,
+    all.push_back(device.array(storedArrays()[k].type, inputs.memory[k].extents,
                                inputs.active[k] ? grad | dual : none));
   put(inputs.memory);
 }
 
 std::vector<detail::ArgumentValue> Workbench::arguments() const {
   std::vector<detail::ArgumentValue> arguments(all.begin(), all.end());
-  arguments.emplace_back(inputs.p);
+  if (usesSingles())
+    arguments.emplace_back(static_cast<float>(inputs.p));
+  else
+    arguments.emplace_back(inputs.p);
   arguments.emplace_back(inputs.q);
   return arguments;
 }
@@ -48,7 +53,7 @@ template <class F> Values Workbench::read(F chosen) const {
   for (size_t k = 0; k < all.size(); ++k)
     if (inputs.active[k])
       values[k] = toDoubles(property::read(chosen(all[k])),
-                            derivativeOf(arrays()[k].type));
+                            derivativeOf(storedArrays()[k].type));
   return values;
 }
 
@@ -74,13 +79,13 @@ static void write(AnyArray array, DType type,
 void Workbench::putAdjoints(const Values &values) {
   for (size_t k = 0; k < all.size(); ++k)
     if (inputs.active[k])
-      write(all[k].grad(), derivativeOf(arrays()[k].type), values[k]);
+      write(all[k].grad(), derivativeOf(storedArrays()[k].type), values[k]);
 }
 
 void Workbench::putTangents(const Values &values) {
   for (size_t k = 0; k < all.size(); ++k)
     if (inputs.active[k])
-      write(all[k].dual(), derivativeOf(arrays()[k].type), values[k]);
+      write(all[k].dual(), derivativeOf(storedArrays()[k].type), values[k]);
 }
 
 } // namespace costate::property

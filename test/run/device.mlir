@@ -16,12 +16,21 @@
 // LEAST: OpEntryPoint GLCompute {{.*}} "wave
 // RUN: costate-run %s --emit spirv | spirv-as --target-env vulkan1.3 - -o %t.spv && spirv-val --target-env vulkan1.3 %t.spv
 
+// RUN: costate-run %s --emit metal --grad --chip "metal3.2;f64" | FileCheck %s --check-prefix=METAL
+// METAL: // bytes of block memory: 0
+// METAL: #pragma METAL fp math_mode(safe)
+// METAL: kernel void f_wave{{.*}}(COSTATE_PARAMETERS) {
+// METAL: costate_f64_mul(
+// METAL: costate_store64(
+// RUN: not costate-run %s --emit metal 2>&1 | FileCheck %s --check-prefix=WIDE
+// WIDE: device.mlir:[[#]]:{{.*}} error: this device has no floats of 64 bits (f64)
+
 // RUN: not costate-run %s --emit ptx --chip vulkan 2>&1 | FileCheck %s --check-prefix=WRONG
 // WRONG: `vulkan` is no chip for ptx, as `sm_90` is
 // RUN: not costate-run %s --emit spirv --chip sm_90 2>&1 | FileCheck %s --check-prefix=OTHER
 // OTHER: `sm_90` is no chip for spirv, as `vulkan1.3;subgroup=32;
 // RUN: not costate-run %s --emit ir --chip sm_90 2>&1 | FileCheck %s --check-prefix=IR
-// IR: --chip is for --emit of device code: ptx, spirv
+// IR: --chip is for --emit of device code: ptx, spirv, metal
 // RUN: not costate-run %s --chip sm_90 2>&1 | FileCheck %s --check-prefix=ALONE
 // ALONE: --chip requires --emit
 

@@ -6,6 +6,7 @@
 #include "property/Batch.h"
 #include "property/Emit.h"
 #include "property/Generate.h"
+#include "property/Singles.h"
 
 #include <CLI/CLI.hpp>
 
@@ -30,6 +31,7 @@ struct Command {
   unsigned jobs = 0;
   double patience = costate::property::BatchOptions().patience;
   bool coverage = false, goOn = false, lower = false, lanes = false;
+  bool singles = false;
 };
 
 void declare(CLI::App &app, Command &command) {
@@ -65,6 +67,9 @@ void declare(CLI::App &app, Command &command) {
   app.add_flag("--lanes", command.lanes,
                "with 1, 2, 4, 8 and 16 lanes, against each other and the "
                "interpreter")
+      ->needs(device);
+  app.add_flag("--singles", command.singles,
+               "with f32 in the place of f64, for devices without it")
       ->needs(device);
   app.add_flag("--coverage", command.coverage,
                "print which operations were differentiated where");
@@ -267,6 +272,8 @@ int replayPrograms(const Command &command, const std::string &path) {
 }
 
 int runOnDevice(const Command &command) {
+  if (command.singles)
+    costate::property::useSingles();
   if (std::string why = costate::property::whyNoDevice(command.device);
       !why.empty()) {
     std::cerr << "costate-fuzz: " << why << '\n';

@@ -11,11 +11,12 @@ namespace costate::run {
 /// What device code can be shown in: `ptx`, ...
 std::vector<std::string> deviceLanguages();
 /// For `ptx` sm_90, for `spirv` a device of Vulkan with most that SPIRV-Tools
-/// know.
+/// know, for `metal` the only one.
 std::string usualChip(const std::string &language);
 
-/// Of `program` for `chip` (DeviceInfo::target): PTX, or what SPIR-V
-/// disassembles to. BadFile: the chip is not one of `language`.
+/// Of `program` for `chip` (DeviceInfo::target): PTX, what SPIR-V
+/// disassembles to, or Metal's language. BadFile: the chip is not one of
+/// `language`.
 Result<std::string> deviceText(compiler::Program &program,
                                compiler::Derivation derivation,
                                const std::string &language,

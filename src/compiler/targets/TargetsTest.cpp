@@ -6,8 +6,13 @@
 namespace costate::compiler {
 namespace {
 
-const char *const targetsOfAll[] = {"cpu", "simt", "simt;lanes=64", "sm_90",
-                                    "vulkan1.2;subgroup=32;f64"};
+const char *const targetsOfAll[] = {"cpu",
+                                    "simt",
+                                    "simt;lanes=64",
+                                    "sm_90",
+                                    "vulkan1.2;subgroup=32;f64",
+                                    "metal3.2",
+                                    "metal3.2;f64"};
 
 TEST(Targets, EachIsOfOneKind) {
   for (const char *target : targetsOfAll) {
@@ -45,7 +50,8 @@ TEST(Targets, OthersAreRefusedByName) {
   EXPECT_EQ(
       found.error().text,
       "nothing makes code for `vulkan1.2`; there are cpu, simt, simt;lanes=64, "
-      "NVIDIA chips as sm_90, Vulkan devices as vulkan1.2;subgroup=32;f64");
+      "NVIDIA chips as sm_90, Vulkan devices as vulkan1.2;subgroup=32;f64, "
+      "Metal as metal3.2");
   EXPECT_FALSE(runsOnGpu("vulkan1.2"));
 }
 

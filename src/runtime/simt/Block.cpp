@@ -28,11 +28,14 @@ constexpr int64_t groupSize = 32;
 enum Ending { Returned, Left, CalledCollective };
 
 thread_local std::jmp_buf *escape;
+/// Of the block that runs.
+thread_local int64_t blockThreads;
 
 /// Nothing here has a destructor: errors arrive by longjmp.
 int runThread(const BlockWork &work, int64_t inBlock) {
   std::jmp_buf here;
   escape = &here;
+  blockThreads = work.blockThreads;
   switch (_setjmp(here)) {
   case Returned:
     work.entry(work.words, work.block * work.blockThreads + inBlock,
@@ -405,13 +408,15 @@ void Block::releaseLanes(std::span<Lane> group, const Lane &lane) {
 }
 
 /// Once all lanes wait for something, those that ask at one place which of them
-/// are there are those that run together.
+/// are there are those that run together: at the first place, as others may
+/// have gone past it and wait where branches end.
 void Block::releaseActive(std::span<Lane> group) {
   const Lane *first = nullptr;
   for (const Lane &lane : group) {
     if (!lane.ended && !lane.waits)
       return;
-    if (lane.waits && lane.wait.collective == Collective::Active && !first)
+    if (lane.waits && lane.wait.collective == Collective::Active &&
+        (!first || lane.wait.place < first->wait.place))
       first = &lane;
   }
   if (!first)
@@ -571,7 +576,7 @@ int64_t costate::runtime::costate_device_lanes() {
 }
 
 int64_t costate::runtime::costate_device_block_threads() {
-  return simt::runningBlock().work.blockThreads;
+  return simt::blockThreads;
 }
 
 //===-- What kernels call: costate/detail/group_operations.def ------------===//

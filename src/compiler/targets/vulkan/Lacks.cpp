@@ -1,6 +1,7 @@
 #include "compiler/targets/vulkan/Lacks.h"
 
 #include "compiler/Groups.h"
+#include "compiler/targets/Doubles.h"
 #include "ir/Blocks.h"
 
 using namespace mlir;
@@ -26,9 +27,7 @@ std::optional<Lack> lackOfElement(Type type, const VulkanFeatures &has) {
 
 /// None: the device has all numbers that `op` works on.
 std::optional<Lack> lackOfNumbers(Operation *op, const VulkanFeatures &has) {
-  auto isDouble = [](Type type) { return type.isF64(); };
-  if (!has.f64 && (llvm::any_of(op->getResultTypes(), isDouble) ||
-                   llvm::any_of(op->getOperandTypes(), isDouble)))
+  if (!has.f64 && worksOnDoubles(op))
     return Lack{"floats of 64 bits (f64)", "use f32"};
   if (isa<ir::ElementAccess>(op))
     for (Type type : op->getOperandTypes())
