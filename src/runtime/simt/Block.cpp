@@ -207,8 +207,8 @@ private:
 thread_local Block *running;
 
 Block::Block(const BlockWork &work, uint64_t seed)
-    : work(work), chance(static_cast<uint32_t>(seed)),
-      lanes(static_cast<size_t>(work.blockThreads)) {
+    : work(work), lanes(static_cast<size_t>(work.blockThreads)),
+      chance(static_cast<uint32_t>(seed)) {
   for (size_t k = 0; k < lanes.size(); ++k) {
     fibers.emplace_back([this, k] {
       if (result)
