@@ -60,8 +60,8 @@ LogicalResult Emission::set(Operation *op, const std::string &expression) {
   return success();
 }
 
-LogicalResult Emission::alias(Operation *op, const std::string &name) {
-  names[op->getResult(0)] = name;
+LogicalResult Emission::alias(Operation *op, std::string name) {
+  names[op->getResult(0)] = std::move(name);
   return success();
 }
 

@@ -30,8 +30,9 @@ public:
   }
   /// Says what the result of `op` is.
   mlir::LogicalResult set(mlir::Operation *op, const std::string &expression);
-  /// Says that it is something that has a name, or a constant.
-  mlir::LogicalResult alias(mlir::Operation *op, const std::string &name);
+  /// Says that it is something that has a name, or a constant. By value, as
+  /// what `get` gives ends when a name is added.
+  mlir::LogicalResult alias(mlir::Operation *op, std::string name);
   /// Says that it has no counterpart.
   mlir::LogicalResult none(mlir::Operation *op);
   void line(const llvm::Twine &text);
