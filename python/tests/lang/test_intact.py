@@ -565,3 +565,72 @@ def test_random_kernels(count):
         assert difference == "", f"seed {seed}"
         accepted += found["after somebody has written"] is not None
     assert accepted > count // 20
+
+
+@pytest.mark.parametrize("fast", (False, True))
+def test_the_least_difference_may_lie_beyond_a_kink(fast):
+    qd.init(arch=qd.cpu, fast_math=fast)
+
+    @qd.kernel
+    def clamped(x: qd.types.ndarray(), y: qd.types.ndarray(), z: qd.types.ndarray()):
+        for i in range(x.shape[0]):
+            y[i] = x[i]
+        for i in range(x.shape[0]):
+            if y[i] > 1.0:
+                z[i] = y[i] * 7.0
+            else:
+                z[i] = y[i]
+        for i in range(x.shape[0]):
+            y[i] = qd.min(y[i], 1.0)
+
+    x, y, z = floats(1 + 2**-40), floats(0), floats(0)
+    clamped(x, y, z)
+    z.grad.fill(1)
+    with pytest.raises(CannotReplay):
+        clamped.grad(x, y, z)
+
+
+def test_a_sum_in_any_order_excuses_no_copy():
+    @qd.kernel
+    def beside(x: qd.types.ndarray(), y: qd.types.ndarray(), s: qd.types.ndarray(), z: qd.types.ndarray()):
+        for i in range(1):
+            s[i] = 0.0
+        for i in range(x.shape[0]):
+            y[i] = x[i]
+            s[0] += x[i]
+        for i in range(x.shape[0]):
+            z[i] = qd.select(y[i] > 1.0, 7.0 * y[i] * y[i], y[i] * y[i]) * s[0]
+
+    x, y, s, z = floats(1 + 2**-38), floats(0), floats(0), floats(0)
+    beside(x, y, s, z)
+    y[0] = 1
+    z.grad.fill(1)
+    with pytest.raises(CannotReplay):
+        beside.grad(x, y, s, z)
+
+
+@pytest.mark.parametrize("held", (1.01, 5, -100))
+@pytest.mark.parametrize("fast", (False, True))
+def test_errors_that_a_loop_takes_back_do_not_add_up(fast, held):
+    qd.init(arch=qd.cpu, fast_math=fast)
+
+    @qd.kernel
+    def average(x: qd.types.ndarray(), y: qd.types.ndarray(), s: qd.types.ndarray(), z: qd.types.ndarray()):
+        for i in range(x.shape[0]):
+            m = 0.0 * x[i]
+            for _ in range(100):
+                m += 0.5 * (x[i] * x[i] - m)
+            y[i] = m
+        for i in range(x.shape[0]):
+            s[0] += x[i]
+            z[i] = y[i] * y[i]
+
+    x, y, s, z = floats(1), floats(0), floats(0), floats(0)
+    average(x, y, s, z)
+    z.grad.fill(1)
+    average.grad(x, y, s, z)
+    assert np.allclose(x.grad.to_numpy(), 4)
+    y[0] = held
+    z.grad.fill(1)
+    with pytest.raises(CannotReplay):
+        average.grad(x, y, s, z)

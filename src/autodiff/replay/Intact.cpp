@@ -31,6 +31,7 @@ constexpr llvm::StringLiteral inPartAttr = "costate.check_part";
 constexpr llvm::StringLiteral openAttr = "costate.check_open";
 /// On those among them whose element must have been written before.
 constexpr llvm::StringLiteral strictAttr = "costate.check_strict";
+constexpr llvm::StringLiteral bendingAttr = "costate.check_bending";
 /// On assertions about loads of what their part may have stored.
 constexpr llvm::StringLiteral repeatedAttr = "costate.check_repeated";
 
@@ -72,7 +73,8 @@ class Check {
 public:
   Check(ir::KernelOp marked, unsigned arguments, ArrayRef<NeededLoad> needed,
         bool overwrites, bool isTolerant)
-      : arguments(arguments), isTolerant(isTolerant), overwrites(overwrites) {
+      : arguments(arguments), isFast(isTolerant), isTolerant(isTolerant),
+        overwrites(overwrites) {
     Writes writes = writesOf(marked);
     for (auto &[array, accesses] : writes) {
       if (ir::holdsOwners(array))
@@ -83,6 +85,7 @@ public:
         inPlace.insert(argumentOf(array));
     }
     classify(marked, writes, needed);
+    findBending(marked);
     kernel = copyOf(marked);
   }
 
@@ -103,6 +106,8 @@ public:
     isTolerant |= inAnyOrder;
     if (isTolerant)
       kernel.walk([&](ir::AssertOp op) {
+        if (isExact(op))
+          return;
         bool isFinal = op->hasAttr(loadAttr) && !op->hasAttr(openAttr);
         tolerateRounding(op, isFinal ? ofSums : ofFewOperations);
         if (isFinal)
@@ -196,6 +201,8 @@ private:
     assertion->setAttr(loadAttr, load->getAttr(loadAttr));
     if (load->hasAttr(openAttr))
       assertion->setAttr(openAttr, b.getUnitAttr());
+    if (bending.contains(argumentOf(load.getArray())))
+      assertion->setAttr(bendingAttr, b.getUnitAttr());
     if (isRepeated)
       assertion->setAttr(repeatedAttr, b.getUnitAttr());
   }
@@ -216,8 +223,10 @@ private:
             b, cast<ir::ArrayType>(array.getType()).getValueType(),
             scratchOf(argument), indices);
         found->setAttr(keptAttr, b.getUnitAttr());
-        requireHeld(b, found, array, indices)
-            ->setAttr(openAttr, b.getUnitAttr());
+        ir::AssertOp assertion = requireHeld(b, found, array, indices);
+        assertion->setAttr(openAttr, b.getUnitAttr());
+        if (bending.contains(argument))
+          assertion->setAttr(bendingAttr, b.getUnitAttr());
       });
     }
   }
@@ -289,13 +298,20 @@ private:
   /// anywhere.
   class Steering {
   public:
-    explicit Steering(ir::KernelOp kernel) : kernel(kernel) {
-      kernel.walk([&](Operation *op) { needControl(op); });
+    /// `bends`: also what comes to a kink or a step, on whose other side the
+    /// derivative is another one.
+    explicit Steering(ir::KernelOp kernel, bool bends = false)
+        : kernel(kernel) {
+      kernel.walk([&](Operation *op) {
+        needControl(op);
+        if (bends && hasKink(op))
+          needAll(op->getOperands());
+      });
       while (!pending.empty())
         visit(pending.pop_back_val());
     }
 
-    bool contains(ir::LoadOp load) const { return needed.contains(load); }
+    bool contains(Value value) const { return needed.contains(value); }
 
   private:
     void needControl(Operation *op) {
@@ -311,6 +327,14 @@ private:
         need(loop.getConditionOp().getCondition());
       else if (isa<scf::IfOp, ir::RangeOp>(op))
         needAll(op->getOperands());
+    }
+
+    static bool hasKink(Operation *op) {
+      return isa<arith::CmpFOp, arith::MinimumFOp, arith::MaximumFOp,
+                 arith::MinNumFOp, arith::MaxNumFOp, arith::FPToSIOp,
+                 arith::FPToUIOp, math::AbsFOp, math::CopySignOp, math::FloorOp,
+                 math::CeilOp, math::RoundOp, math::RoundEvenOp, math::TruncOp>(
+          op);
     }
 
     void needAll(ValueRange values) {
@@ -354,6 +378,22 @@ private:
       load->setAttr(strictAttr, UnitAttr::get(kernel.getContext()));
       overwrites = true;
     });
+  }
+
+  /// Arrays with elements that come to a kink.
+  void findBending(ir::KernelOp marked) {
+    Steering steering(marked, /*bends=*/true);
+    marked.walk([&](ir::LoadOp load) {
+      if (steering.contains(load))
+        bending.insert(argumentOf(load.getArray()));
+    });
+  }
+
+  /// Whether the least difference may lie on the other side of a kink. With
+  /// `fast_math` what nobody overwrites is what such a launch could have left.
+  bool isExact(ir::AssertOp assertion) const {
+    return assertion->hasAttr(bendingAttr) &&
+           (!isFast || assertion->hasAttr(openAttr));
   }
 
   //===-- Additions -------------------------------------------------------===//
@@ -435,7 +475,8 @@ private:
     if (failed(rounding.run()))
       return failure();
     kernel.walk([&](ir::AssertOp assertion) {
-      if (assertion.getValues().size() < 4 || assertion->hasAttr(openAttr))
+      if (assertion.getValues().size() < 4 || assertion->hasAttr(openAttr) ||
+          isExact(assertion))
         return;
       if (Value error = rounding.companionOf(foundOf(assertion)))
         tolerateError(assertion, error);
@@ -595,9 +636,11 @@ private:
       found = b.createOrFold<ir::NarrowOp>(found, element);
     ir::AssertOp assertion =
         requireHeld(b, found, store.getArray(), store.getIndices());
-    if (isTolerant)
-      tolerateRounding(assertion, ofSums);
     unsigned argument = argumentOf(store.getArray());
+    if (bending.contains(argument))
+      assertion->setAttr(bendingAttr, b.getUnitAttr());
+    if (isTolerant && !isExact(assertion))
+      tolerateRounding(assertion, ofSums);
     auto mark = ir::StoreOp::create(
         b, markOf(b, Untouched), differencesIn(argument), store.getIndices());
     repeat(mark, 0);
@@ -694,8 +737,8 @@ private:
   /// Leaves an ordinary kernel.
   void clean() {
     kernel.walk([](Operation *op) {
-      for (StringRef attribute :
-           {loadAttr, inPartAttr, openAttr, strictAttr, keptAttr, repeatedAttr})
+      for (StringRef attribute : {loadAttr, inPartAttr, openAttr, strictAttr,
+                                  bendingAttr, keptAttr, repeatedAttr})
         op->removeAttr(attribute);
     });
     for (unsigned k = kernel.getNumArguments(); k-- > arguments;)
@@ -705,8 +748,10 @@ private:
 
   const unsigned arguments; ///< of the primal
   int64_t parts = 0;        ///< the largest number of one
+  const bool isFast;        ///< compiled with `fast_math`
   bool isTolerant;          ///< of other rounding
-  bool overwrites;          ///< so that there are marks
+  Arguments bending;
+  bool overwrites; ///< so that there are marks
   ir::KernelOp kernel;
   Arguments written;               ///< by the primal
   Arguments inPlace;               ///< see isInPlace

@@ -33,11 +33,13 @@ public:
                  : Value();
   }
 
-  Value sum(ArrayRef<Value> terms) const {
+  /// The largest one: sums would grow with each iteration of a loop that takes
+  /// most of its errors back.
+  Value largest(ArrayRef<Value> terms) const {
     Value all;
     for (Value term : terms)
       if (term)
-        all = all ? arith::AddFOp::create(b, all, term).getResult() : term;
+        all = all ? arith::MaximumFOp::create(b, all, term).getResult() : term;
     return all;
   }
 
@@ -68,7 +70,7 @@ public:
               arith::MaxNumFOp>([&](auto) { return larger(); })
         .Case<arith::ExtFOp, arith::TruncFOp>([&](auto) { return converted(); })
         .Case<ir::AtomicAddOp>(
-            [&](auto) { return t.sum({of[0], t.size(op->getOperand(0))}); })
+            [&](auto) { return t.largest({of[0], t.size(op->getOperand(0))}); })
         .Default([&](auto) { return other(); });
   }
 
@@ -79,18 +81,18 @@ private:
   }
 
   Value sum() const {
-    return t.sum({of[0], of[1], t.size(in(0)), t.size(in(1))});
+    return t.largest({of[0], of[1], t.size(in(0)), t.size(in(1))});
   }
 
   Value product() const {
-    return t.sum({t.times(in(0), of[1]), t.times(in(1), of[0]), own()});
+    return t.largest({t.times(in(0), of[1]), t.times(in(1), of[0]), own()});
   }
 
   /// Nobody says that it is not a product and then a sum.
   Value fusedSum() const {
     Value term = arith::MulFOp::create(b, t.size(in(0)), t.size(in(1)));
-    return t.sum({t.times(in(0), of[1]), t.times(in(1), of[0]), of[2],
-                  t.scaled(term, 2), t.size(in(2))});
+    return t.largest({t.times(in(0), of[1]), t.times(in(1), of[0]), of[2],
+                      t.scaled(term, 2), t.size(in(2))});
   }
 
   /// It may be a product with the reciprocal.
@@ -98,7 +100,7 @@ private:
     Value passed =
         of[0] ? arith::DivFOp::create(b, of[0], t.size(in(1))).getResult()
               : Value();
-    return t.sum({passed, own(2)});
+    return t.largest({passed, own(2)});
   }
 
   Value chosen() const {
@@ -127,7 +129,7 @@ private:
       Value passed = scaled
                          ? arith::TruncFOp::create(b, type, scaled).getResult()
                          : Value();
-      return t.sum({passed, own()});
+      return t.largest({passed, own()});
     }
     return of[0] ? t.scaled(arith::ExtFOp::create(b, type, of[0]), factor)
                  : Value();
