@@ -123,8 +123,8 @@ static bool isRowMajor(const View &view) {
   return true;
 }
 
-/// Whether it is a tensor with such elements, row-major and in memory that the
-/// device uses.
+/// Whether it is a tensor with such elements, as they are in memory that the
+/// device uses, row-major.
 bool TensorLaunch::see(PyObject *tensor, DType type, View &view) const {
   if (!isTensor(tensor))
     return false;
@@ -133,7 +133,8 @@ bool TensorLaunch::see(PyObject *tensor, DType type, View &view) const {
     return false;
   }
   return view.device.device_type == deviceType && view.device.device_id == 0 &&
-         view.dtype == dlpackType(type) && isRowMajor(view);
+         view.dtype == dlpackType(type) && isRowMajor(view) &&
+         !isLazilyNegative(tensor);
 }
 
 bool TensorLaunch::hasShape(const Slot &slot, const View &view) const {
@@ -145,8 +146,7 @@ bool TensorLaunch::hasShape(const Slot &slot, const View &view) const {
 
 bool TensorLaunch::takes(const Slot &slot, PyObject *tensor) const {
   View view;
-  return see(tensor, slot.type.dtype, view) && hasShape(slot, view) &&
-         !isLazilyNegative(tensor);
+  return see(tensor, slot.type.dtype, view) && hasShape(slot, view);
 }
 
 static bool requiresGradient(PyObject *tensor) {

@@ -281,3 +281,46 @@ def test_threads_have_calls_of_their_own():
     for one in threads:
         one.join()
     assert not failed
+
+
+@qd.kernel
+def square(x: qd.types.ndarray(dtype=qd.f32, ndim=1), y: qd.types.ndarray(dtype=qd.f32, ndim=1)):
+    for i in range(x.shape[0]):
+        y[i] = x[i] * x[i]
+
+
+def kept_square():
+    f = qd.torch_function(square, outputs={1: 0})
+    f(torch.ones(3, device=PLACE))
+    return f
+
+
+def test_a_trace_holds_the_kernel():
+    traced = torch.jit.trace(kept_square(), torch.ones(3, device=PLACE), check_trace=False)
+    assert traced(torch.tensor([1.0, 2, 3], device=PLACE)).tolist() == [1, 4, 9]
+
+
+def test_a_saved_tensor_that_comes_back_lazily_negative_is_not_read_as_it_is():
+    f = kept_square()
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: torch._neg_view(-t)):
+        x = torch.tensor([2.0], device=PLACE, requires_grad=True)
+        y = f(x)
+    try:
+        y.backward()
+    except qd.errors.BadArgument:
+        return
+    assert x.grad.tolist() == [4]
+
+
+def test_gradients_of_nothing_are_let_go_of():
+    import gc
+    f = kept_square()
+
+    def run():
+        for _ in range(20):
+            x = torch.zeros(0, device=PLACE, requires_grad=True)
+            f(x).sum().backward()
+        gc.collect()
+        return sum(type(o) is torch.Tensor for o in gc.get_objects())
+    before = run()
+    assert run() <= before + 2

@@ -218,7 +218,7 @@ AnyArray Device::adopt(DType dtype, const Extents &extents,
                        OutsideMemory gradient) const {
   runtime::AdoptedMemory primal = adopted(std::move(memory));
   std::optional<runtime::AdoptedMemory> adjoint;
-  if (gradient.address)
+  if (gradient.address || gradient.release)
     adjoint = adopted(std::move(gradient));
   return AnyArray(checked(
       runtime::adoptArray(handle.get(), dtype, extents, std::move(primal),

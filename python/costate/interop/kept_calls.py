@@ -44,7 +44,7 @@ def _forget() -> None:
 def is_plain() -> bool:
     """Whether calls are nothing but that: nobody transforms or records them."""
     return not (state.loud or torch._C._are_functorch_transforms_active() or torch._C._len_torch_dispatch_stack()
-                or forward_ad._current_level >= 0)
+                or forward_ad._current_level >= 0 or torch._C._get_tracing_state() is not None)
 
 
 class KeptCall:
