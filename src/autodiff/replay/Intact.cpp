@@ -10,6 +10,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/MapVector.h"
@@ -31,6 +32,7 @@ constexpr llvm::StringLiteral inPartAttr = "costate.check_part";
 constexpr llvm::StringLiteral openAttr = "costate.check_open";
 /// On those among them whose element must have been written before.
 constexpr llvm::StringLiteral strictAttr = "costate.check_strict";
+/// On assertions about arrays with elements that come to a kink.
 constexpr llvm::StringLiteral bendingAttr = "costate.check_bending";
 /// On assertions about loads of what their part may have stored.
 constexpr llvm::StringLiteral repeatedAttr = "costate.check_repeated";
@@ -197,14 +199,20 @@ private:
     Builder b(load.getLoc(), kernel.getContext());
     b.setInsertionPointAfter(load);
     ir::AssertOp assertion =
-        requireHeld(b, load, load.getArray(), load.getIndices());
+        compareHeld(b, load, load.getArray(), load.getIndices());
     assertion->setAttr(loadAttr, load->getAttr(loadAttr));
     if (load->hasAttr(openAttr))
       assertion->setAttr(openAttr, b.getUnitAttr());
-    if (bending.contains(argumentOf(load.getArray())))
-      assertion->setAttr(bendingAttr, b.getUnitAttr());
     if (isRepeated)
       assertion->setAttr(repeatedAttr, b.getUnitAttr());
+  }
+
+  ir::AssertOp compareHeld(Builder &b, Value found, Value array,
+                           ValueRange indices) const {
+    ir::AssertOp assertion = requireHeld(b, found, array, indices);
+    if (bending.contains(argumentOf(array)))
+      assertion->setAttr(bendingAttr, b.getUnitAttr());
+    return assertion;
   }
 
   /// Where the gradient makes writes again it would not notice that memory has
@@ -223,10 +231,8 @@ private:
             b, cast<ir::ArrayType>(array.getType()).getValueType(),
             scratchOf(argument), indices);
         found->setAttr(keptAttr, b.getUnitAttr());
-        ir::AssertOp assertion = requireHeld(b, found, array, indices);
-        assertion->setAttr(openAttr, b.getUnitAttr());
-        if (bending.contains(argument))
-          assertion->setAttr(bendingAttr, b.getUnitAttr());
+        compareHeld(b, found, array, indices)
+            ->setAttr(openAttr, b.getUnitAttr());
       });
     }
   }
@@ -635,10 +641,8 @@ private:
     if (ir::isNarrow(element))
       found = b.createOrFold<ir::NarrowOp>(found, element);
     ir::AssertOp assertion =
-        requireHeld(b, found, store.getArray(), store.getIndices());
+        compareHeld(b, found, store.getArray(), store.getIndices());
     unsigned argument = argumentOf(store.getArray());
-    if (bending.contains(argument))
-      assertion->setAttr(bendingAttr, b.getUnitAttr());
     if (isTolerant && !isExact(assertion))
       tolerateRounding(assertion, ofSums);
     auto mark = ir::StoreOp::create(

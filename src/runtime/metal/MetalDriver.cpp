@@ -2,15 +2,13 @@
 
 #include "base/MetalChip.h"
 #include "runtime/Text.h"
+#include "runtime/gpu/HostCapture.h"
 #include "runtime/metal/Buffers.h"
 #include "runtime/metal/Commands.h"
 #include "runtime/metal/Library.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
-#include <functional>
-#include <thread>
 #include <vector>
 
 namespace costate::runtime::metal {
@@ -20,12 +18,6 @@ constexpr size_t lockBytes = 256 * 4;          // Prelude.metal
 constexpr size_t wordsBytes = size_t(1) << 20; // of launches that are queued
 /// Metal does not say how many cores a GPU has, nor what they hold.
 constexpr int guessedCores = 16, threadsOfCore = 1024;
-
-using Work = std::function<Result<>()>;
-
-struct Kept final : gpu::Captured {
-  std::vector<Work> work;
-};
 
 /// Copies and fills are made by the host, once the GPU has nothing to do.
 class MetalDriver final : public gpu::Driver {
@@ -101,19 +93,14 @@ public:
     return stream ? noStreams("metal") : Result<>();
   }
   Result<> beginCapture() override {
-    kept = std::make_shared<Kept>();
-    capturer = std::this_thread::get_id();
+    capture.begin();
     return {};
   }
   Result<std::shared_ptr<gpu::Captured>> endCapture() override {
-    capturer = std::thread::id();
-    return std::shared_ptr<gpu::Captured>(std::move(kept));
+    return capture.end();
   }
   Result<> replay(gpu::Captured &captured) override {
-    for (const Work &work : static_cast<Kept &>(captured).work)
-      if (Result<> done = work(); !done)
-        return done;
-    return {};
+    return gpu::HostCapture::replay(captured);
   }
   Counters &counters() override { return count; }
 
@@ -121,13 +108,6 @@ private:
   explicit MetalDriver(const Api &api) : api(api) {}
   Result<> prepareMemory();
   void describe();
-  /// Now, or when what is captured is replayed.
-  Result<> perform(Work work) {
-    if (capturer != std::this_thread::get_id())
-      return work();
-    kept->work.push_back(std::move(work));
-    return {};
-  }
   Result<> wait() {
     std::lock_guard lock(mutex);
     return waitLocked();
@@ -148,8 +128,7 @@ private:
   std::mutex mutex; ///< of the commands, and of their words
   gpu::Properties info;
   Counters count;
-  std::atomic<std::thread::id> capturer = {};
-  std::shared_ptr<Kept> kept;
+  gpu::HostCapture capture;
 };
 
 Result<std::shared_ptr<gpu::Driver>> MetalDriver::open(const Api &api) {
@@ -222,7 +201,7 @@ Result<> MetalDriver::copy(std::byte *to, const std::byte *from,
                            const CopyShape &shape) {
   if (shape.size() == 0)
     return {};
-  return perform([=, this] {
+  return capture.perform([=, this] {
     Result<> done = wait();
     copyRows(buffers.hostAddressOf(to), buffers.hostAddressOf(from), shape);
     ++count.copies;
@@ -236,7 +215,7 @@ Result<> MetalDriver::fill(std::byte *to, size_t bytes, const void *pattern,
     return {};
   std::vector<std::byte> element(patternBytes);
   std::memcpy(element.data(), pattern, patternBytes);
-  return perform([=, this] {
+  return capture.perform([=, this] {
     Result<> done = wait();
     std::byte *at = buffers.hostAddressOf(to);
     for (size_t k = 0; k < bytes; k += patternBytes)
@@ -250,7 +229,7 @@ Result<> MetalDriver::launch(gpu::Module &module, const std::string &symbol,
                              gpu::Grid grid, std::span<const uint64_t> words,
                              size_t sharedBytes) {
   auto &library = static_cast<Library &>(module);
-  return perform(
+  return capture.perform(
       [=, this, &library, all = std::vector(words.begin(), words.end())] {
         return run(library, symbol, grid, all, sharedBytes);
       });

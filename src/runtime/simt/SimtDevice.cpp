@@ -6,6 +6,7 @@
 #include "runtime/cpu/CpuDevice.h"
 #include "runtime/cpu/ThreadPool.h"
 #include "runtime/gpu/GpuDevice.h"
+#include "runtime/gpu/HostCapture.h"
 #include "runtime/simt/Block.h"
 
 #include <algorithm>
@@ -207,7 +208,7 @@ public:
                 const CopyShape &shape) override {
     if (shape.size() == 0)
       return {};
-    return perform([=, this] {
+    return capture.perform([=, this] {
       copyRows(to, from, shape);
       ++count.copies;
       return Result<>();
@@ -219,7 +220,7 @@ public:
       return {};
     std::vector<std::byte> element(patternBytes);
     std::memcpy(element.data(), pattern, patternBytes);
-    return perform([=, this] {
+    return capture.perform([=, this] {
       for (size_t at = 0; at < bytes; at += patternBytes)
         std::memcpy(to + at, element.data(), patternBytes);
       ++count.fills;
@@ -247,19 +248,14 @@ public:
     return stream ? noStreams("simt") : Result<>();
   }
   Result<> beginCapture() override {
-    kept = std::make_shared<Kept>();
-    capturer = std::this_thread::get_id();
+    capture.begin();
     return {};
   }
   Result<std::shared_ptr<gpu::Captured>> endCapture() override {
-    capturer = std::thread::id();
-    return std::shared_ptr<gpu::Captured>(std::move(kept));
+    return capture.end();
   }
   Result<> replay(gpu::Captured &captured) override {
-    for (const Work &work : static_cast<Kept &>(captured).work)
-      if (Result<> done = work(); !done)
-        return done;
-    return {};
+    return gpu::HostCapture::replay(captured);
   }
 
   Result<int64_t> residentBlocks(gpu::Module &, const std::string &,
@@ -276,25 +272,12 @@ public:
   Counters &counters() override { return count; }
 
 private:
-  using Work = std::function<Result<>()>;
-  struct Kept final : gpu::Captured {
-    std::vector<Work> work;
-  };
-
-  /// Now, or when what is captured is replayed.
-  Result<> perform(Work work) {
-    if (capturer != std::this_thread::get_id())
-      return work();
-    kept->work.push_back(std::move(work));
-    return {};
-  }
   Result<> run(const Code &code, const std::string &symbol, gpu::Grid grid,
                std::span<const uint64_t> words, size_t sharedBytes);
 
   gpu::Properties info;
   Counters count;
-  std::atomic<std::thread::id> capturer = {};
-  std::shared_ptr<Kept> kept;
+  gpu::HostCapture capture;
   const uint64_t seed;
   const int share; ///< of the threads have registers at a time: one of so many
   const bool copiesBeside;
@@ -313,7 +296,7 @@ Result<> SimtDriver::launch(gpu::Module &module, const std::string &symbol,
                             gpu::Grid grid, std::span<const uint64_t> words,
                             size_t sharedBytes) {
   auto &code = static_cast<Code &>(module);
-  return perform(
+  return capture.perform(
       [=, this, &code, kept = std::vector(words.begin(), words.end())] {
         return run(code, symbol, grid, kept, sharedBytes);
       });
