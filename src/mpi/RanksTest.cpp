@@ -1,6 +1,7 @@
 /// One rank of several under mpirun: gradients through halos beside those of
 /// the same domain on one rank. Prints `passed`, or what is wrong. With
-/// `lost`: rank 1 stops answering; with `kill`: it ends.
+/// `lost`: rank 1 stops answering; with `kill`: it ends. COSTATE_DEVICE=cuda:
+/// each rank of a host has a GPU of its own, and NCCL connects them.
 
 #include "conformance/HaloKernels.h"
 #include "costate/mpi.h"
@@ -17,9 +18,21 @@ using costate::test::neighbours, costate::test::squares;
 using Values = std::vector<double>;
 constexpr int rows = 12, columns = 3;
 
+static const Device &deviceOfTests() {
+  const char *name = std::getenv("COSTATE_DEVICE");
+  static Device device = Device::open(name ? name : "cpu", {.threads = 1});
+  return device;
+}
+
+static Group connected(std::chrono::milliseconds timeout) {
+  Group ranks = mpi(timeout);
+  const Device &device = deviceOfTests();
+  return device.name() == "cuda" ? nccl(device, ranks, timeout) : ranks;
+}
+
 /// The gradient of all rows, on all ranks.
 static Values gradientOn(const Group &group, int64_t width, bool periodic) {
-  Device device = Device::open("cpu", {.threads = 1});
+  const Device &device = deviceOfTests();
   int64_t first = group->rank() * rows / group->size();
   int64_t own = (group->rank() + 1) * rows / group->size() - first;
   auto make = [&] {
@@ -54,10 +67,11 @@ static Values gradientOn(const Group &group, int64_t width, bool periodic) {
   return shared.to_host();
 }
 
-template <class T> static bool sums(const Group &group) {
-  Array<T> x = Device::open("cpu", {.threads = 1}).array<T>({3});
+template <class T>
+static bool sums(const Group &group, SumOptions options = {}) {
+  Array<T> x = deviceOfTests().array<T>({3});
   x.fill(T(group->rank() + 1));
-  sum_over_ranks(x, group);
+  sum_over_ranks(x, group, options);
   int expected = group->size() * (group->size() + 1) / 2;
   return x.to_host()[2] == T(expected);
 }
@@ -73,7 +87,7 @@ static std::string problem(const Group &group) {
           return "the gradient differs";
     }
   if (!(sums<f16>(group) && sums<float>(group) && sums<int8_t>(group) &&
-        sums<uint16_t>(group) && sums<int64_t>(group)))
+        sums<uint16_t>(group, {.ordered = true}) && sums<int64_t>(group)))
     return "a sum differs";
   group->barrier();
   return "";
@@ -81,7 +95,7 @@ static std::string problem(const Group &group) {
 
 /// Rank 1 goes, the others say what they get.
 static void lose(const Group &group, bool kill) {
-  Array<double> u = Device::open("cpu", {.threads = 1}).array<double>({4});
+  Array<double> u = deviceOfTests().array<double>({4});
   Halo halo(u, 0, 1, true, group);
   halo();
   if (group->rank() == 1 && kill)
@@ -90,12 +104,15 @@ static void lose(const Group &group, bool kill) {
     std::this_thread::sleep_for(std::chrono::seconds(4));
   else
     halo();
+  u.to_host();
 }
 
 int main(int count, char **arguments) {
   bool loses = count > 1;
-  Group group = mpi(std::chrono::milliseconds(loses ? 1000 : 30000));
+  if (const char *rank = std::getenv("OMPI_COMM_WORLD_LOCAL_RANK"))
+    setenv("CUDA_VISIBLE_DEVICES", rank, 0);
   try {
+    Group group = connected(std::chrono::milliseconds(loses ? 1000 : 30000));
     if (loses)
       lose(group, std::strcmp(arguments[1], "kill") == 0);
     std::string wrong = loses ? "" : problem(group);

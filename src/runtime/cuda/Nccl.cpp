@@ -15,9 +15,6 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr milliseconds betweenLooks(20);
-/// Exchanges that are watched at the same time; one that hangs holds up all
-/// later ones.
-constexpr size_t mostWatched = 16;
 
 /// Before an exchange, in the stream of the device, and after it, in that of
 /// the ranks.
@@ -86,7 +83,7 @@ private:
 
   std::mutex mutex;
   std::vector<Marks> all;
-  Marks inGraph, unwatched;
+  Marks inGraph;
   Event newest = nullptr; ///< after the last exchange that is in no graph
   std::vector<Marks> idle;
   std::deque<Watched> watched;
@@ -112,12 +109,10 @@ Result<> NcclRanks::open() {
                                 nonBlockingStream, mostUrgent);
   if (status)
     return session->failure(status, "make a stream for exchanges");
-  for (Marks *marks : {&inGraph, &unwatched}) {
-    Result<Marks> made = makeMarks();
-    if (!made)
-      return made.error();
-    *marks = *made;
-  }
+  Result<Marks> made = makeMarks();
+  if (!made)
+    return made.error();
+  inGraph = *made;
   startWatching();
   return connect();
 }
@@ -187,12 +182,11 @@ Result<Marks> NcclRanks::makeMarks() {
 Result<Marks> NcclRanks::nextMarks() {
   if (session->isCapturing())
     return inGraph;
-  if (!idle.empty()) {
-    Marks marks = idle.back();
-    idle.pop_back();
-    return marks;
-  }
-  return watched.size() < mostWatched ? makeMarks() : unwatched;
+  if (idle.empty())
+    return makeMarks();
+  Marks marks = idle.back();
+  idle.pop_back();
+  return marks;
 }
 
 Status NcclRanks::append(const Marks &marks, const Body &body,
@@ -225,8 +219,7 @@ Result<> NcclRanks::queue(const Body &body) {
   if (session->isCapturing())
     return {};
   newest = marks->arrived;
-  if (newest != unwatched.arrived)
-    watched.push_back({*marks});
+  watched.push_back({*marks});
   return {};
 }
 
@@ -319,7 +312,7 @@ Result<> NcclRanks::sum(Buffer buffer, DType dtype) {
 
 void NcclRanks::watchReplay() {
   std::lock_guard lock(mutex);
-  if (lost || watched.size() >= mostWatched)
+  if (lost)
     return;
   Result<Marks> marks = nextMarks();
   if (!marks)

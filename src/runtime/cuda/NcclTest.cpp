@@ -101,7 +101,7 @@ TEST_F(NcclQueue, WhatIsLaunchedBesideAnExchangeLeavesRoom) {
   EXPECT_FALSE(rank[0].session->isShared());
 }
 
-TEST_F(NcclQueue, MoreExchangesThanAreWatched) {
+TEST_F(NcclQueue, ManyExchangesAtATime) {
   open();
   for (int t = 0; t < 100; ++t)
     for (int k = 0; k < 2; ++k) {
@@ -172,6 +172,19 @@ TEST_F(NcclQueue, ARankThatDoesNotAnswerIsLost) {
   EXPECT_TRUE(becomes([&] { return nccl.abandoned > 0; }));
   rank[0].ranks = nullptr;
   EXPECT_TRUE(rank[0].session->doubts().ok());
+}
+
+TEST_F(NcclQueue, ALaterOneOfManyThatHangsIsNoticed) {
+  open(100ms);
+  for (int t = 0; t < 30; ++t)
+    for (int k = 0; k < 2; ++k) {
+      rank[k].exchange(1 - k);
+      rank[k].wait();
+    }
+  rank[0].exchange(1); // nobody runs that
+  FakeCuda::run(rank[1].main());
+  FakeCuda::run(rank[0].main());
+  EXPECT_TRUE(becomes([&] { return !rank[0].session->doubts().ok(); }));
 }
 
 TEST_F(NcclQueue, AReplayThatHangsIsNoticed) {
