@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 COSTATE_LABEL("*", waits);
+COSTATE_LABEL("Kernels/GpuSorted.HasTheGradientOfTheCpu/*_outlier", slow);
 COSTATE_LABEL("GpuSort.MayBeALaunchOfItsOwn", slow);
 
 namespace costate::test {

@@ -4,6 +4,7 @@
 #include "conformance/gpu/GpuTapes.h"
 
 COSTATE_LABEL("*", waits);
+COSTATE_LABEL("Loops/GpuTapeGraph.RunsManyLaunches/*", slow);
 
 namespace costate::test {
 namespace {

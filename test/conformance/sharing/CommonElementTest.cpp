@@ -5,6 +5,7 @@
 #include "conformance/Gradients.h"
 
 COSTATE_LABEL("*", waits);
+COSTATE_LABEL("CommonElement.AreAddedTo", slow);
 
 using namespace costate;
 using namespace costate::test;
