@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the tables that hold rules and limits against the tests they name, and that
+"""Checks the tables that hold rules and features against the tests they name, and that
 the benchmarks that the documentation runs exist.
 
 A row whose first cell is a letter and a number names in its last cell the tests
@@ -20,8 +20,6 @@ TABLES = {
     "docs/guide/features.md":
         {f"{part}{n}" for part, rows in {"M": 23, "O": 19, "A": 13, "C": 20, "T": 13, "K": 31}.items()
          for n in range(1, rows + 1)},
-    "docs/design/peers.md":
-        {f"L{n}" for n in (*range(1, 16), *range(20, 31))},
 }
 ROW = re.compile(r"^\| ([A-Z]\d+[a-z]?) \|.*\| ([^|]*) \|$")
 GTEST = re.compile(r"\b(?:TYPED_)?TEST(?:_[FP])?\(\s*(\w+),\s*(\w+)\s*\)")

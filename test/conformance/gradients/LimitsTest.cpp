@@ -1,5 +1,5 @@
-/// Limits that derivatives of kernels often have, and that are none here
-/// (docs/design/peers.md).
+/// Limits that derivatives of kernels often have in other systems, and that are
+/// none here.
 
 #include "conformance/ComplexStep.h"
 #include "conformance/Gradients.h"
