@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the tables that hold rules and features against the tests they name, and that
-the benchmarks that the documentation runs exist.
+"""Checks the tables that hold rules, features and seeded faults against the tests they name,
+and that the benchmarks that the documentation runs exist.
 
 A row whose first cell is a letter and a number names in its last cell the tests
 that show it: `Suite.Name` of GoogleTest, `file.mlir @kernel`, or
@@ -9,6 +9,7 @@ test says what is *missing*: an entry of the list in docs/design/README.md."""
 
 import re
 import sys
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -21,6 +22,7 @@ TABLES = {
         {f"{part}{n}" for part, rows in {"M": 23, "O": 19, "A": 13, "C": 20, "T": 13, "K": 31}.items()
          for n in range(1, rows + 1)},
 }
+FAULTS = "test/mutation/faults.toml"
 ROW = re.compile(r"^\| ([A-Z]\d+[a-z]?) \|.*\| ([^|]*) \|$")
 GTEST = re.compile(r"\b(?:TYPED_)?TEST(?:_[FP])?\(\s*(\w+),\s*(\w+)\s*\)")
 PYTEST = re.compile(r"^def (test_\w+)\(", re.M)
@@ -85,6 +87,15 @@ def check(document, expected, tests, problems):
     problems += [f"{document}: no row for {label}" for label in sorted(expected - seen)]
 
 
+def check_faults(tests, problems):
+    """A seeded fault says by which test it is found, or by which property of random programs."""
+    files = {test.split()[0] for test in tests if ".mlir" in test}
+    for fault in tomllib.loads((ROOT / FAULTS).read_text())["fault"]:
+        found = fault.get("found", "")
+        if "." in found and found not in tests | files:
+            problems.append(f"{FAULTS}: {fault['name']} names {found}, which does not exist")
+
+
 def check_benchmarks(problems):
     names = {"micro", "python", "stencils"} | {name for path in (ROOT / "benchmark").rglob("*.cpp")
                                    for name in BENCH.findall(path.read_text())}
@@ -97,6 +108,7 @@ def main():
     problems, tests = [], existing_tests()
     for document, expected in TABLES.items():
         check(document, expected, tests, problems)
+    check_faults(tests, problems)
     check_benchmarks(problems)
     print("\n".join(problems))
     return 1 if problems else 0

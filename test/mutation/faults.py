@@ -1,12 +1,8 @@
 """The table of seeded faults."""
 
-import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-
-
-TIMES = "docs/design/seeded-faults.md"
 
 
 @dataclass(frozen=True)
@@ -17,6 +13,7 @@ class Fault:
     replacement: str
     by: str     # who can see it: "ir", "language", "simt", "recordings", "lanes", "python" or "tests"
     model: str  # the ablation of the model of the semantics, if it is one
+    found: str  # the test, or the property of random programs, that finds it
 
     def apply(self, root):
         path = root / self.file
@@ -34,19 +31,20 @@ class Fault:
 def load():
     table = tomllib.loads((Path(__file__).parent / "faults.toml").read_text())
     return [Fault(row["name"], row["file"], row["text"], row["with"],
-                  row.get("by", "ir"), row.get("model", ""))
+                  row.get("by", "ir"), row.get("model", ""), row.get("found", ""))
             for row in table["fault"]]
 
 
-def rows(root):
-    """The faults that the documentation says are found, by what and when."""
-    return set(re.findall(r"^\| `([\w-]+)` \|", (root / TIMES).read_text(), re.M))
+def table(faults):
+    """All of them for a reader, as lines of Markdown."""
+    return ["| Fault | In | Looked for by | Found by |", "|---|---|---|---|",
+            *(f"| `{fault.name}` | `{fault.file}` | {fault.by} | {fault.found} |" for fault in faults)]
 
 
 def problems(root, faults):
     found = [problem for fault in faults if (problem := fault.problem(root))]
     names = [fault.name for fault in faults]
     found += [f"{name}: occurs twice" for name in set(names) if names.count(name) > 1]
-    found += [f"{name}: has no row in {TIMES}" for name in sorted(set(names) - rows(root))]
-    found += [f"{TIMES} has a row for {name}, which is no fault" for name in sorted(rows(root) - set(names))]
+    found += [f"{fault.name}: `found` has to name the test that finds it"
+              for fault in faults if fault.by == "tests" and not fault.found]
     return found

@@ -187,6 +187,7 @@ def main():
     parser.add_argument("names", nargs="*", help="faults; default: all")
     parser.add_argument("--minutes", type=float, default=10, help="for each fault")
     parser.add_argument("--both", action="store_true", help="run both fuzzers on every fault")
+    parser.add_argument("--list", action="store_true", help="print what faults there are, and run nothing")
     parser.add_argument("--json", type=Path, help="append a line for each fault")
     arguments = parser.parse_args()
 
@@ -197,6 +198,9 @@ def main():
     if unknown:
         sys.exit(f"no fault {', '.join(sorted(unknown))}")
     chosen = [fault for fault in every if not arguments.names or fault.name in arguments.names]
+    if arguments.list:
+        print("\n".join(faults.table(chosen)))
+        return 0
     both = ["ir", "language"]
     kinds_of = lambda fault: both if arguments.both and fault.by in both else [fault.by]
 
