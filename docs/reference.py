@@ -1,7 +1,8 @@
-"""Reference pages from the sources: the Python package and the C++ headers."""
+"""Pages from the sources: the Python package, the C++ headers, the tests that show a rule."""
 
 import importlib
 import re
+import sys
 from pathlib import Path
 
 from docutils import nodes
@@ -9,7 +10,11 @@ from sphinx.util.docutils import SphinxDirective
 
 # What only the front end uses.
 INTERNAL = "Trace, Loc, Value, Variable, LocalArray, ArrayArgument, Op"
-HEADERS = Path(__file__).resolve().parent.parent / "include/costate"
+ROOT = Path(__file__).resolve().parent.parent
+HEADERS = ROOT / "include/costate"
+
+sys.path.append(str(ROOT / "tools"))
+import check_rules
 
 
 def is_there(name):
@@ -68,6 +73,13 @@ class CppHeaders(SphinxDirective):
         return self.parse_text_to_nodes("\n".join(["| Header | |", "|---|---|", *rows]) + "\n")
 
 
+class RulesAndTests(SphinxDirective):
+    """`{rules-and-tests}`: which tests are marked with which rule of the semantics."""
+
+    def run(self):
+        return self.parse_text_to_nodes("\n".join(check_rules.table()) + "\n")
+
+
 def as_plain_text(app, what, name, thing, options, lines):
     """Docstrings are plain text: code between backticks, examples indented."""
     # Autodoc takes the examples of a module for the indentation of all of its text.
@@ -96,6 +108,7 @@ def without_any(app, what, name, thing, options, signature, returned):
 def setup(app):
     app.add_directive("python-module", PythonModule)
     app.add_directive("cpp-headers", CppHeaders)
+    app.add_directive("rules-and-tests", RulesAndTests)
     app.connect("autodoc-process-docstring", as_plain_text)
     app.connect("autodoc-process-signature", without_any)
     return {"parallel_read_safe": True}

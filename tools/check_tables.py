@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the tables that hold rules, features and seeded faults against the tests they name,
-and that the benchmarks that the documentation runs exist.
+"""Checks the tables that hold features and seeded faults against the tests they name, and that the benchmarks that the documentation runs exist.
 
 A row whose first cell is a letter and a number names in its last cell the tests
 that show it: `Suite.Name` of GoogleTest, `file.mlir @kernel`, or
@@ -15,9 +14,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ("src", "test", "benchmark", "examples", "tools")
 TABLES = {
-    "docs/design/semantics-tests.md":
-        {f"C{n}" for n in range(1, 19) if n != 5} | {f"C5{part}" for part in "abcdefg"}
-        | {f"B{n}" for n in range(1, 21)},
     "docs/guide/features.md":
         {f"{part}{n}" for part, rows in {"M": 23, "O": 19, "A": 13, "C": 20, "T": 13, "K": 31}.items()
          for n in range(1, rows + 1)},

@@ -132,6 +132,7 @@ TEST_F(Kernels, MayStoreToTheGradientOfAnotherArgument) {
   EXPECT_EQ(y.grad().to_host()[7], 0);
 }
 
+// RULE: by-hand
 TEST_F(Kernels, ReloadStoresOfTheSameScalarsOnly) {
   Kernel squares =
       kernel("squares", [](ArrayRef<double, 1> from, ArrayRef<double, 1> to,
@@ -149,6 +150,7 @@ TEST_F(Kernels, ReloadStoresOfTheSameScalarsOnly) {
               [&] { squares.grad(x, y, 0.25); });
 }
 
+// RULE: carriers
 TEST_F(Kernels, NameTheMissingGradient) {
   Array<double> plain = device.array<double>({100});
   Array<double> out = device.array<double>({100});
@@ -164,6 +166,7 @@ TEST_F(Kernels, NameTheMissingGradient) {
   scale.grad(plain, y, 1.0); // a constant input is fine
 }
 
+// RULE: initial-state
 TEST_F(Kernels, LeavePrimalMemoryAloneInGradients) {
   scale(x, y, 2.0);
   uint64_t xVersion = x.version(), yVersion = y.version();
@@ -177,6 +180,7 @@ TEST_F(Kernels, LeavePrimalMemoryAloneInGradients) {
   EXPECT_EQ(y.version(), yVersion + 1);
 }
 
+// RULE: by-hand
 TEST_F(Kernels, RefuseAGradientThatReloadsWhatIsNoLongerThere) {
   Kernel square =
       kernel("square", [](ArrayRef<double, 1> a, ArrayRef<double, 1> b,
@@ -235,6 +239,7 @@ TEST_F(Kernels, TellThatTheyAreCompiled) {
   EXPECT_EQ(ended, compiled.size());
 }
 
+// RULE: out-of-tape
 TEST_F(Kernels, RunOutOfTapeWithoutChangingAGradient) {
   // Small gradients are copied before the launch, for large ones it measures.
   for (int n : {50, 200000}) {

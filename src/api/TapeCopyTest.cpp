@@ -126,6 +126,7 @@ TEST_F(Tapes, KeepAGradientThatALaunchHasRead) {
   EXPECT_EQ(w.grad().to_host()[2], 9);
 }
 
+// RULE: recordings
 TEST_F(Tapes, CopyNothingThatNobodyNeeds) {
   Kernel twice = kernel("twice", [](ArrayRef<double, 1> a) {
     parallel(a.size(0), [&](Index i) { a(i) = 2.0 * a(i); });

@@ -46,6 +46,7 @@ TEST_F(Tapes, NeedALossWithAGradient) {
               [&] { tape.backward(plain); });
 }
 
+// RULE: carriers
 TEST_F(Tapes, NameAnArrayThatWouldDropADerivative) {
   Array<double> plain = device.array<double>({10});
   {

@@ -82,6 +82,7 @@ TEST(Schedules, SegmentsAndRestMakeUpAllIterations) {
   expectError("(%a = %s)", "(%a = %v)", "does not go on behind the segments");
 }
 
+// RULE: checkpoints
 TEST(Schedules, AnIterationThatRunsAgainFindsWhatItBeganWith) {
   expectError("tape.plan saved(%a : f64)", "", "nobody gives what it takes");
   expectError("      tape.push record(0) %held : f64\n", "",

@@ -118,6 +118,7 @@ costate.kernel @k(%arg0: !costate.array<f64, 0>, %arg1: i64, %arg2: i64, %arg3: 
 )");
 }
 
+// RULE: loops
 TEST_F(LowerControl, ContinueKeepsTheFor) {
   EXPECT_EQ(canonical([](ArrayRef<double, 1> x, Scalar<int64_t> n) {
               Var<double> s = 0;
@@ -154,6 +155,7 @@ costate.kernel @k(%arg0: !costate.array<f64, 1>, %arg1: i64) {
 )");
 }
 
+// RULE: loops
 TEST_F(LowerControl, BreakMakesAWhileWithItsOwnCounter) {
   EXPECT_EQ(canonical([](ArrayRef<double, 1> x, Scalar<int64_t> n) {
               Var<double> s = 0;
@@ -201,6 +203,7 @@ costate.kernel @k(%arg0: !costate.array<f64, 1>, %arg1: i64) {
 )");
 }
 
+// RULE: loops
 TEST_F(LowerControl, AWhileThatWasLeftDoesNotEvaluateItsCondition) {
   EXPECT_EQ(canonical([](ArrayRef<double, 1> x) {
               Var<int64_t> i = 0;
@@ -268,6 +271,7 @@ costate.kernel @k(%arg0: !costate.array<f64, 0>) {
 )");
 }
 
+// RULE: loops
 TEST_F(LowerControl, ReturnLeavesAllLoopsOfTheWorkItem) {
   EXPECT_EQ(canonical([](ArrayRef<double, 1> x, Scalar<int64_t> n) {
               parallel(n, [&](Index i) {
@@ -409,6 +413,7 @@ costate.kernel @k(%arg0: !costate.array<f64, 1>) {
 )");
 }
 
+// RULE: ranges
 TEST_F(LowerControl, RangesStandInSerialLoops) {
   EXPECT_EQ(canonical([](ArrayRef<double, 1> x, Scalar<int64_t> n) {
               FOR (t, 0, n) {

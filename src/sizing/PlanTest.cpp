@@ -117,6 +117,7 @@ protected:
   llvm::StringMap<Value> values;
 };
 
+// RULE: recomputation
 TEST_F(Plans, PureOperationsAndLoadsAreRecomputed) {
   for (const char *name : {"load", "index", "double", "sum", "sine", "product"})
     EXPECT_TRUE(tape::isRecomputable((*this)[name])) << name;
@@ -124,6 +125,7 @@ TEST_F(Plans, PureOperationsAndLoadsAreRecomputed) {
 
 /// A load from memory that the forward sweep writes again finds another value
 /// in the reverse sweep.
+// RULE: initial-state
 TEST_F(Plans, LoadsFromMemoryThatChangesAreSaved) {
   Operation *load = (*this)["load"].getDefiningOp();
   load->setAttr(ir::replayedAttr, Builder(&context).getI64IntegerAttr(1));
@@ -132,6 +134,7 @@ TEST_F(Plans, LoadsFromMemoryThatChangesAreSaved) {
   EXPECT_TRUE(accepts({"load"}, {"sum"}));
 }
 
+// RULE: recomputation
 TEST_F(Plans, WhatSteersIsNeverRecomputedFromFloats) {
   for (const char *name : {"steers", "rounded"})
     EXPECT_FALSE(tape::isRecomputable((*this)[name])) << name;
@@ -140,6 +143,7 @@ TEST_F(Plans, WhatSteersIsNeverRecomputedFromFloats) {
   EXPECT_TRUE(accepts({"rounded", "steers"}, {"rounded", "steers"}));
 }
 
+// RULE: recomputation
 TEST_F(Plans, ResultsOfRegionsAreSaved) {
   EXPECT_FALSE(tape::isRecomputable((*this)["branch"]));
   EXPECT_FALSE(accepts({"load"}, {"product"}));
@@ -155,6 +159,7 @@ TEST_F(Plans, WhatIsExpensiveToComputeIsSaved) {
   EXPECT_EQ(saved({"load", "sine"}), all({"sine"}));
 }
 
+// RULE: recomputation
 TEST_F(Plans, EveryPlanProvidesWhatIsNeeded) {
   const char *names[] = {"load",   "index",   "double", "sum",    "sine",
                          "steers", "rounded", "branch", "product"};

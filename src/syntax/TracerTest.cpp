@@ -140,6 +140,7 @@ TEST(Tracer, AnElseFollowsAnIf) {
             text);
 }
 
+// RULE: ranges
 TEST(Tracer, RangesDoNotNest) {
   EXPECT_EQ(mistakeOf([](X x) {
               parallel(3, [&](Index) { parallel(3, [&](Index) {}); });
@@ -378,6 +379,7 @@ TEST(Tracer, CheckpointsAreOfALoop) {
             "none");
 }
 
+// RULE: steps
 TEST(Tracer, AStepIsNotZero) {
   EXPECT_EQ(mistakeOf([](X x) {
               FOR (k, 0, 3, 0) {

@@ -1,5 +1,6 @@
 // RUN: costate-opt %s --differentiate-reverse -split-input-file -verify-diagnostics
 
+// RULE: checkpoints
 // The state is in an array, and no time index keeps the versions apart: the
 // forward sweep overwrites a scratch copy, which is no part of a checkpoint.
 costate.kernel @inplace(%x: !costate.array<f64, 1>, %m: i64) {

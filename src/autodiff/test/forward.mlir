@@ -26,6 +26,7 @@ costate.kernel @iterate(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, 
   }
 }
 
+// RULE: stores-clear
 // `=` overwrites the tangent, `+=` adds to it; constants overwrite with 0.
 // CHECK-LABEL: costate.kernel @writes.jvp
 // CHECK:         %[[ZERO:.*]] = arith.constant 0.0

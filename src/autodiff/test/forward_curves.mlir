@@ -35,6 +35,7 @@
 // BOTH-COUNT-5: costate.atomic_add
 // BOTH-NOT:     costate.atomic_add
 
+// RULE: tangents-of-gradients
 // Independent directions: the tangent of a tangent has them all.
 // THRICE-LABEL: costate.kernel @square.jvp.jvp.jvp
 // THRICE-COUNT-8: costate.atomic_add
@@ -45,6 +46,7 @@ costate.kernel @square(%x: !costate.array<f64, 0>, %s: !costate.array<f64, 0>) {
   costate.atomic_add %w, %s[] : !costate.array<f64, 0>
 }
 
+// RULE: tangents-of-gradients
 // A copy of an array is one of its tangents, all curves and orders.
 // TWICE-LABEL: costate.kernel @copied.jvp
 // TWICE-SAME:    %[[X:[a-z0-9]+]]: !costate.array<f64, 1>, %[[Y:[a-z0-9]+]]: !costate.array<f64, 1>, %[[DX:[a-z0-9]+]]: {{.*}}, %[[DDX:[a-z0-9]+]]: {{.*}}, %[[DY:[a-z0-9]+]]: {{.*}}, %[[DDY:[a-z0-9]+]]: {{[^%]*}}

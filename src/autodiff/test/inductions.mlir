@@ -1,5 +1,6 @@
 // RUN: costate-opt %s --differentiate-reverse --canonicalize --cse | FileCheck %s
 
+// RULE: recomputation
 // An integer that grows by the same amount in every iteration follows from the
 // counter; only the float is saved.
 // CHECK-LABEL: costate.kernel @counted.grad
@@ -31,6 +32,7 @@ costate.kernel @counted(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, 
   }
 }
 
+// RULE: recomputation
 // The same in a while, whose own iterations are counted.
 // CHECK-LABEL: costate.kernel @until.grad
 // CHECK:         scf.while

@@ -1,5 +1,6 @@
 // RUN: costate-opt %s --mark-exclusive | FileCheck %s
 
+// RULE: updates
 // CHECK-LABEL: costate.kernel @own
 // CHECK:         atomic_add exclusive
 // CHECK:         atomic_add exclusive
@@ -16,6 +17,7 @@ costate.kernel @own(%x: !costate.array<f64, 1>, %m: !costate.array<f64, 3>, %v: 
   }
 }
 
+// RULE: updates
 // Another element is read, one index is missing, or several are mixed.
 // CHECK-LABEL: costate.kernel @shared
 // CHECK-NOT:     exclusive

@@ -1,5 +1,6 @@
 // RUN: costate-opt %s --pass-pipeline='builtin.module(costate.kernel(normalize-loops))' | FileCheck %s
 
+// RULE: loops
 // A loop that counts down by a step that is known at run time only.
 // CHECK-LABEL: costate.kernel @down
 // CHECK:         %[[N:.*]] = costate.trip_count %[[LO:.*]] to %{{.*}} by %[[STEP:.*]]

@@ -1,5 +1,6 @@
 // RUN: costate-opt %s --differentiate-reverse | FileCheck %s
 
+// RULE: own-elements
 // Who writes an element is forgotten, noted and asked for in front of the
 // range, along the same branches.
 // CHECK-LABEL: costate.kernel @neighbour.grad

@@ -1,5 +1,6 @@
 // RUN: costate-opt %s --differentiate-reverse=final-state | FileCheck %s
 
+// RULE: needed-values
 // Overwritten, but the reverse does not need the old value.
 // CHECK: @linear.grad
 costate.kernel @linear(%x: !costate.array<f64, 1>) {
@@ -12,6 +13,7 @@ costate.kernel @linear(%x: !costate.array<f64, 1>) {
   }
 }
 
+// RULE: final-state
 // Slice t is read, slice t+1 written, in a loop, and by a scalar argument.
 // CHECK: @time.grad
 costate.kernel @time(%u: !costate.array<f64, 2>) {
@@ -29,6 +31,7 @@ costate.kernel @time(%u: !costate.array<f64, 2>) {
   }
 }
 
+// RULE: final-state
 // CHECK: @step.grad
 costate.kernel @step(%u: !costate.array<f64, 2>, %at: i32) {
   %n = costate.extent %u[1] : !costate.array<f64, 2>
@@ -43,6 +46,7 @@ costate.kernel @step(%u: !costate.array<f64, 2>, %at: i32) {
   }
 }
 
+// RULE: final-state
 // Written first, read later.
 // CHECK: @reload.grad
 costate.kernel @reload(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %s: !costate.array<f64, 0>) {
@@ -59,6 +63,7 @@ costate.kernel @reload(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %
   }
 }
 
+// RULE: final-state
 // Through time in the outer of two loops; the inner one may touch any element
 // of the slice.
 // CHECK: @sweep.grad
@@ -78,6 +83,7 @@ costate.kernel @sweep(%u: !costate.array<f64, 2>, %to: !costate.array<i64, 1>) {
   }
 }
 
+// RULE: final-state
 // Through time in a loop that may be left early: a while with a counter.
 // CHECK: @until.grad
 costate.kernel @until(%u: !costate.array<f64, 1>) {
@@ -100,6 +106,7 @@ costate.kernel @until(%u: !costate.array<f64, 1>) {
   }
 }
 
+// RULE: final-state
 // Elements of different work items that do not meet: every second one, another
 // slice, fewer work items than the distance.
 // CHECK: @apart.grad
@@ -124,6 +131,7 @@ costate.kernel @apart(%x: !costate.array<f64, 1>, %u: !costate.array<f64, 2>, %t
   }
 }
 
+// RULE: final-state
 // A later part overwrites another constant element, and another row of a scalar
 // argument.
 // CHECK: @other_element.grad
@@ -147,6 +155,7 @@ costate.kernel @other_element(%x: !costate.array<f64, 1>, %u: !costate.array<f64
   costate.store %f0, %x[%one] : !costate.array<f64, 1>
 }
 
+// RULE: final-state
 // The same work item stores first and reads then.
 // CHECK: @own_store.grad
 costate.kernel @own_store(%x: !costate.array<f64, 1>, %at: !costate.array<i64, 1>, %s: !costate.array<f64, 0>) {
@@ -161,6 +170,7 @@ costate.kernel @own_store(%x: !costate.array<f64, 1>, %at: !costate.array<i64, 1
   }
 }
 
+// RULE: final-state
 // One side of a branch does not run after the other.
 // CHECK: @sides.grad
 costate.kernel @sides(%x: !costate.array<f64, 1>, %c: i1, %s: !costate.array<f64, 0>) {
@@ -177,6 +187,7 @@ costate.kernel @sides(%x: !costate.array<f64, 1>, %c: i1, %s: !costate.array<f64
   }
 }
 
+// RULE: final-state
 // With strides: even elements are read, odd ones stored; or what is stored was
 // read in earlier iterations only.
 // CHECK: @strides.grad
@@ -199,6 +210,7 @@ costate.kernel @strides(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) 
   }
 }
 
+// RULE: needed-values
 // What is carried from one iteration to the next, and never used, needs nothing.
 // CHECK: @carried.grad
 costate.kernel @carried(%x: !costate.array<f64, 1>) {
@@ -217,6 +229,7 @@ costate.kernel @carried(%x: !costate.array<f64, 1>) {
   }
 }
 
+// RULE: ranges
 // Iterations of serial code: row t is read, row t+1 written, by any work item.
 // CHECK: @iterations.grad
 costate.kernel @iterations(%u: !costate.array<f64, 2>) {
@@ -234,6 +247,7 @@ costate.kernel @iterations(%u: !costate.array<f64, 2>) {
   }
 }
 
+// RULE: ranges
 // The same with a 32-bit counter, which cannot wrap.
 // CHECK: @iterations_of_while.grad
 costate.kernel @iterations_of_while(%u: !costate.array<f64, 2>, %stop: !costate.array<f64, 1>) {
@@ -268,6 +282,7 @@ costate.kernel @iterations_of_while(%u: !costate.array<f64, 2>, %stop: !costate.
   }
 }
 
+// RULE: final-state
 // Slice 0 is read, slices after it are written: an index of a loop is never
 // negative.
 // CHECK: @first.grad

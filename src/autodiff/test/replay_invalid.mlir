@@ -1,5 +1,6 @@
 // RUN: costate-opt %s --split-input-file --differentiate-reverse=final-state --verify-diagnostics
 
+// RULE: final-state
 costate.kernel @in_place(%x: !costate.array<f64, 1>) {
   %n = costate.extent %x[0] : !costate.array<f64, 1>
   costate.range (%i) in (%n) {
@@ -14,6 +15,7 @@ costate.kernel @in_place(%x: !costate.array<f64, 1>) {
 
 // -----
 
+// RULE: final-state
 // A later range overwrites what an earlier one has read.
 costate.kernel @later_part(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
   %n = costate.extent %x[0] : !costate.array<f64, 1>
@@ -33,6 +35,7 @@ costate.kernel @later_part(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1
 
 // -----
 
+// RULE: final-state
 // The wrong way through time: element t is read at iteration t-1 and stored at t.
 costate.kernel @backwards(%u: !costate.array<f64, 1>) {
   %n = costate.extent %u[0] : !costate.array<f64, 1>
@@ -51,6 +54,7 @@ costate.kernel @backwards(%u: !costate.array<f64, 1>) {
 
 // -----
 
+// RULE: updates
 costate.kernel @mixed(%x: !costate.array<f64, 1>, %to: !costate.array<i64, 1>, %y: !costate.array<f64, 1>) {
   %n = costate.extent %x[0] : !costate.array<f64, 1>
   costate.range (%i) in (%n) {
@@ -65,6 +69,7 @@ costate.kernel @mixed(%x: !costate.array<f64, 1>, %to: !costate.array<i64, 1>, %
 
 // -----
 
+// RULE: own-elements
 costate.kernel @all_store(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
   %n = arith.constant 3 : i64
   %zero = arith.constant 0 : i64
@@ -78,6 +83,7 @@ costate.kernel @all_store(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>
 
 // -----
 
+// RULE: own-elements
 // How often a range runs need not be known.
 costate.kernel @rows_store(%x: !costate.array<f64, 2>, %y: !costate.array<f64, 1>) {
   %n = costate.extent %x[0] : !costate.array<f64, 2>
@@ -94,6 +100,7 @@ costate.kernel @rows_store(%x: !costate.array<f64, 2>, %y: !costate.array<f64, 1
 
 // -----
 
+// RULE: ranges
 costate.kernel @under_a_loop(%x: !costate.array<f64, 1>) {
   %n = costate.extent %x[0] : !costate.array<f64, 1>
   %zero = arith.constant 0 : i64
@@ -113,6 +120,7 @@ costate.kernel @under_a_loop(%x: !costate.array<f64, 1>) {
 
 // -----
 
+// RULE: ranges
 // What iteration t reads was there before the loop, and is overwritten in iteration t + 1.
 costate.kernel @iterations_back(%u: !costate.array<f64, 2>) {
   %n = costate.extent %u[1] : !costate.array<f64, 2>
@@ -162,6 +170,7 @@ costate.kernel @bits(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
 
 // -----
 
+// RULE: final-state
 // The outer loop comes back to the same slice.
 costate.kernel @again(%u: !costate.array<f64, 2>) {
   %n = costate.extent %u[0] : !costate.array<f64, 2>
@@ -182,6 +191,7 @@ costate.kernel @again(%u: !costate.array<f64, 2>) {
 
 // -----
 
+// RULE: final-state
 // In place, slice by slice.
 costate.kernel @in_the_slice(%u: !costate.array<f64, 2>) {
   %n = costate.extent %u[0] : !costate.array<f64, 2>
@@ -202,6 +212,7 @@ costate.kernel @in_the_slice(%u: !costate.array<f64, 2>) {
 
 // -----
 
+// RULE: own-elements
 // Work item i reads the element that work item i+1 stores.
 costate.kernel @neighbours(%x: !costate.array<f64, 2>, %at: i64) {
   %n = costate.extent %x[0] : !costate.array<f64, 2>
@@ -219,6 +230,7 @@ costate.kernel @neighbours(%x: !costate.array<f64, 2>, %at: i64) {
 
 // -----
 
+// RULE: final-state
 // A later part stores to an element that only the data tells.
 costate.kernel @any_element(%x: !costate.array<f64, 1>, %at: !costate.array<i64, 1>, %s: !costate.array<f64, 0>) {
   %zero = arith.constant 0 : i64
@@ -238,6 +250,7 @@ costate.kernel @any_element(%x: !costate.array<f64, 1>, %at: !costate.array<i64,
 
 // -----
 
+// RULE: final-state
 // The body of a while follows its condition, whichever element it stores.
 costate.kernel @condition(%x: !costate.array<f64, 1>, %at: !costate.array<i64, 1>) {
   %zero = arith.constant 0 : i64
@@ -262,6 +275,7 @@ costate.kernel @condition(%x: !costate.array<f64, 1>, %at: !costate.array<i64, 1
 
 // -----
 
+// RULE: final-state
 // Iteration t reads the element that iteration t+2 stores.
 costate.kernel @stride_back(%x: !costate.array<f64, 1>) {
   %n = costate.extent %x[0] : !costate.array<f64, 1>
@@ -283,6 +297,7 @@ costate.kernel @stride_back(%x: !costate.array<f64, 1>) {
 
 // -----
 
+// RULE: final-state
 // A loop that may start below 0 may come to slice 0.
 costate.kernel @first(%x: !costate.array<f64, 1>, %s: !costate.array<f64, 0>, %from: i64) {
   %n = costate.extent %x[0] : !costate.array<f64, 1>

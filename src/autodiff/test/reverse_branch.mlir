@@ -60,6 +60,7 @@ costate.kernel @nested(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
   }
 }
 
+// RULE: records
 // In a loop each execution of a side that saves something has a record.
 // CHECK-LABEL: costate.kernel @in_a_loop.grad
 // CHECK:         scf.for

@@ -7,6 +7,7 @@
 // AGAIN: tape.pivot
 // AGAIN: tape.pop
 
+// RULE: records
 // v <- v * sin(v): the carried value and the expensive sine are saved in one record
 // per iteration; the trip count is in scope, the counter is inverted.
 // CHECK-LABEL: costate.kernel @iterate.grad
@@ -62,6 +63,7 @@ costate.kernel @sum(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
   }
 }
 
+// RULE: records, recomputation
 // Trip counts and conditions belong to the record of the enclosing block; the
 // bool of the branch is saved, since it comes from floats.
 // CHECK-LABEL: costate.kernel @nested.grad

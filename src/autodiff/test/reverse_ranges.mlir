@@ -1,5 +1,6 @@
 // RUN: costate-opt %s --differentiate-reverse | FileCheck %s
 
+// RULE: ranges
 // The serial value of an iteration is on the serial tape; its adjoint is the sum that
 // the range returns.
 // CHECK-LABEL: costate.kernel @driven.grad(

@@ -1,5 +1,6 @@
 // RUN: costate-opt %s --differentiate-reverse="active=0,1" --canonicalize --cse | FileCheck %s
 
+// RULE: stores-clear
 // A store consumes the adjoint of its element, an update does not; constants
 // clear too. Products are strong unless the factor is a finite constant.
 // CHECK-LABEL: costate.kernel @straight.grad
@@ -24,6 +25,7 @@ costate.kernel @straight(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>,
   }
 }
 
+// RULE: stores-clear
 // CHECK-LABEL: costate.kernel @constants_clear.grad
 // CHECK:         costate.range
 // CHECK-NEXT:      tape.pivot
@@ -49,6 +51,7 @@ costate.kernel @gather(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %
   }
 }
 
+// RULE: serial-values
 // Serial values that ranges use: their adjoints are sums over the range, which
 // is reversed before the serial code.
 // CHECK-LABEL: costate.kernel @serial.grad

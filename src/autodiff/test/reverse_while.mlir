@@ -1,5 +1,6 @@
 // RUN: costate-opt %s --differentiate-reverse --canonicalize --cse | FileCheck %s
 
+// RULE: conditions
 // The condition has no reverse: as many iterations as the loop had, counted by the
 // forward sweep.
 // CHECK-LABEL: costate.kernel @newton.grad
@@ -31,6 +32,7 @@ costate.kernel @newton(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
   }
 }
 
+// RULE: conditions
 // The region before the condition computes what it passes on: it runs once more
 // than the body and has records of its own, popped in the opposite order.
 // CHECK-LABEL: costate.kernel @computing.grad

@@ -1,5 +1,6 @@
 // RUN: costate-opt %s --differentiate-reverse | FileCheck %s
 
+// RULE: initial-state
 // Read, then overwritten: the gradient reads what was there before.
 // CHECK-LABEL: @square.grad
 // CHECK-SAME: [[V:%arg2]]: {{.*}}costate.part = 0 : i64, costate.version_of = 0
@@ -19,6 +20,7 @@ costate.kernel @square(%x: !costate.array<f64, 1>) {
   }
 }
 
+// RULE: initial-state
 // Overwritten and read again in a loop: the forward sweep stores, on a copy.
 // What is loaded there is saved, not loaded again.
 // CHECK-LABEL: @cube.grad
@@ -45,6 +47,7 @@ costate.kernel @cube(%x: !costate.array<f64, 1>) {
   }
 }
 
+// RULE: parts
 // A version before each range.
 // CHECK-LABEL: @two.grad
 // CHECK-SAME: [[A:%arg2]]: {{.*}}part = 2 : i64, costate.version_of = 0 : i64}, [[B:%arg3]]: {{.*}}part = 0 : i64, costate.version_of = 0 : i64}
@@ -71,6 +74,7 @@ costate.kernel @two(%x: !costate.array<f64, 1>) {
   }
 }
 
+// RULE: parts
 // Serial code: several stores to one element; the serial run before the range
 // has its own version.
 // CHECK-LABEL: @serial.grad
@@ -134,6 +138,7 @@ costate.kernel @reloaded(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>)
   }
 }
 
+// RULE: ranges
 // A loop around ranges is a part with one version before it.
 // CHECK-LABEL: costate.kernel @driven.grad(
 // CHECK-SAME: %[[X:[^:]*]]: !costate.array<f64, 1>

@@ -400,6 +400,7 @@ costate.kernel @to_int_unsigned(%x: !costate.array<i32, 0>) {
   // CHECK-NEXT: costate.store %[[P0]],
 }
 
+// RULE: zeros
 // CHECK-LABEL: costate.kernel @unknown(
 // CHECK-SAME: %[[A:.*]]: i64, %[[F:.*]]: f64, %{{.*}}: !costate.array<i64, 0>, %{{.*}}: !costate.array<f64, 0>)
 costate.kernel @unknown(%a: i64, %f: f64, %x: !costate.array<i64, 0>, %y: !costate.array<f64, 0>) {
@@ -443,6 +444,7 @@ costate.kernel @unknown(%a: i64, %f: f64, %x: !costate.array<i64, 0>, %y: !costa
   costate.store %7, %y[] : !costate.array<f64, 0>
 }
 
+// RULE: steps
 // A step of 0 stays an error of the launch, in folded code too, and is not
 // executed where the loop is not.
 // CHECK-LABEL: costate.kernel @step(

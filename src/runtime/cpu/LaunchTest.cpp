@@ -383,6 +383,7 @@ TEST_P(TapeLaunch, TapesGrowAsDeepAsNeeded) {
   EXPECT_GE(device->memory().peak, 8000000u);
 }
 
+// RULE: out-of-tape
 TEST_P(TapeLaunch, RunningOutOfMemoryChangesNoAdjointAndTheNextLaunchWorks) {
   start(16u << 20);
   std::fill_n(frame.out, n, 1.0);

@@ -193,6 +193,7 @@ Kernel grower() {
   });
 }
 
+// RULE: counting
 TEST(GpuCountedTape, AfterALaunchThatWritesWhatItFollowsFrom) {
   Kernel k = counted(), grow = grower();
   Device device = openDevice(), cpu = Device::open("cpu");

@@ -17,6 +17,7 @@ protected:
   Loops loop = loops()[GetParam()];
 };
 
+// RULE: out-of-tape
 TEST_P(GpuTape, HasTheGradientOfTheCpuWhateverFits) {
   // Rows of twice as many lanes hold a quarter of the iterations.
   const int most = hasWideWarps() ? 5000 : 20000;

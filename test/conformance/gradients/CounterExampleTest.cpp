@@ -1,6 +1,6 @@
 /// Small programs, each of which some shortcut of a differentiating compiler
-/// gets wrong (docs/design/semantics-tests.md, B1 to B20). Adjoints of all
-/// arrays are seeded with 1 unless a test says otherwise.
+/// gets wrong (docs/design/semantics.md). Adjoints of all arrays are seeded
+/// with 1 unless a test says otherwise.
 
 #include "conformance/ComplexStep.h"
 #include "conformance/Errors.h"
@@ -113,6 +113,7 @@ TEST_F(CounterExample, SquaresOfSquaresInPlace) {
   expectNear(x.to_host(), {0.5, 1.5, -0.8});
 }
 
+// RULE: reversed-parts
 TEST_F(CounterExample, TwoRangesInPlace) {
   Kernel k = kernel("ranges", [](X x) {
     parallel(x.size(), [&](Index i) { x(i) = x(i) * x(i); });
@@ -125,6 +126,7 @@ TEST_F(CounterExample, TwoRangesInPlace) {
   expectNear(x.grad().to_host(), want);
 }
 
+// RULE: reversed-parts
 TEST_F(CounterExample, ASerialValueBetweenVersions) {
   Kernel k = kernel("between", [](X x, ArrayRef<double, 0> s) {
     parallel(x.size(), [&](Index i) { s() += x(i); });
@@ -171,6 +173,7 @@ TEST_F(CounterExample, TheHostOverwritesWhatAnEarlierLaunchRead) {
 
 /// What rounding leaves of the sum is up to the order of its additions. The
 /// gradient takes the branch that its launch took.
+// RULE: order-of-additions
 TEST_F(CounterExample, ABranchThatRoundingDecided) {
   Kernel k = kernel("decide",
                     [](X x, ArrayRef<double, 0> s, Scalar<double> limit, X y) {
@@ -317,6 +320,7 @@ TEST_F(CounterExample, AReturnInSerialCodeEmptiesLaterRanges) {
   expectNear(limit.grad().to_host(), {1 + 0.25 + 2.25 + 0.64});
 }
 
+// RULE: stores-clear
 TEST_F(CounterExample, AnElementIsClearedWhereItsStoreRan) {
   Kernel k = kernel("gate", [](ArrayRef<double, 1> g, X x) {
     parallel(x.size(), [&](Index i) {
@@ -331,6 +335,7 @@ TEST_F(CounterExample, AnElementIsClearedWhereItsStoreRan) {
   expectNear(x.grad().to_host(), {6, 5, 7});
 }
 
+// RULE: carriers
 TEST_F(CounterExample, ACarrierWithoutDerivativeIsNamed) {
   Kernel store = kernel("store", [](X x, X t) {
     parallel(x.size(), [&](Index i) { t(i) = x(i) * x(i); });

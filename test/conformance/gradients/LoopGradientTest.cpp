@@ -123,6 +123,7 @@ TEST(LoopGradient, TriangularLoops) {
   expectGradients({x}, {y}, k, x, y);
 }
 
+// RULE: records
 TEST(LoopGradient, RaggedLoops) {
   Kernel k = kernel("ragged", [](ArrayRef<int, 1> start, ArrayRef<int, 1> width,
                                  ArrayRef<double, 1> x, ArrayRef<double, 1> y) {
@@ -321,6 +322,7 @@ TEST(LoopGradient, WhileInsideForInsideWhile) {
   expectGradients({x}, {y}, k, x, y);
 }
 
+// RULE: serial-values
 TEST(LoopGradient, SerialValuesFlowIntoRangesAndBack) {
   Kernel k =
       kernel("serial", [](ArrayRef<double, 1> x, ArrayRef<double, 1> p,

@@ -213,6 +213,7 @@ TEST_F(MutatedBound, AGradientByHandIsThatAtTheCurrentContents) {
   EXPECT_EQ(x.grad().to_host(), (Values{41 * std::pow(2, 40), 1}));
 }
 
+// RULE: by-hand
 TEST_F(MutatedBound, AGradientThatReloadsWhatIsNotOfThisBoundIsRefused) {
   Kernel reload =
       kernel("reload", [](ArrayRef<double, 1> x, ArrayRef<int, 1> n,

@@ -193,6 +193,7 @@ TEST(PeerLoops, ANormIsUsedAfterTheLoopThatAddsItUp) {
 
 /// A return map of perfect plasticity: element i + 1 of the history is made
 /// from element i.
+// RULE: final-state
 TEST(PeerLoops, AHistoryIsReadOneStepAfterItsStore) {
   static constexpr double stiffness = 1000, limit = 2;
   constexpr int steps = 60;

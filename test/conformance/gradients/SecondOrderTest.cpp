@@ -119,6 +119,7 @@ Kernel loopingKernel() {
   });
 }
 
+// RULE: tangents-of-gradients
 TEST(SecondOrder, ThroughLoopsWhoseIterationsDifferAndBranches) {
   HessianCase(loopingKernel(), {0.4, 0.9, 1.3, 2.2})
       .expectProduct({1, -0.5, 2, 0.7});
@@ -143,6 +144,7 @@ TEST(SecondOrder, ThroughNestedLoopsThatReadOtherElements) {
       .expectProduct({0.3, 1, -2, 0.5, 0.1});
 }
 
+// RULE: tangents-of-gradients
 TEST(SecondOrder, ThroughSerialValuesThatRangesUse) {
   Kernel k = kernel("serial", [](ArrayRef<double, 1> x, ArrayRef<double, 1> y) {
     Var<double> scale = 1.0;
@@ -452,6 +454,7 @@ struct SquareTwice : testing::Test {
   }
 };
 
+// RULE: tangents-of-gradients
 TEST_F(SquareTwice, TangentsOfOwnStoresAreReadBack) {
   x.dual().fill(1);
   k.jvp(x, y, s);
@@ -501,6 +504,7 @@ TEST_F(SquareTwice, AllOtherMemoryStaysAsItIs) {
   }
 }
 
+// RULE: tangents-of-gradients
 TEST_F(SquareTwice, WithoutTheTangentsOfItsOwnLaunchItIsRefused) {
   x.dual().fill(1);
   k(x, y, s);
@@ -586,6 +590,7 @@ struct Overwriting : testing::Test {
   }
 };
 
+// RULE: tangents-of-gradients
 TEST_F(Overwriting, TheTangentOfAGradientFromTheInitialState) {
   Values above = gradientAt(1e-5), below = gradientAt(-1e-5),
          middle = gradientAt(0);

@@ -1,5 +1,5 @@
 /// Rules of differentiation and replay that have no small program of their own
-/// elsewhere (docs/design/semantics-tests.md, C1 to C18).
+/// elsewhere (docs/design/semantics.md).
 
 #include "conformance/Gradients.h"
 
@@ -14,6 +14,7 @@ using Values = std::vector<double>;
 using X = ArrayRef<double, 1>;
 
 /// Elements are overwritten, but no derivative needs their values.
+// RULE: needed-values
 TEST(Semantics, OnlyNeededValuesMustStay) {
   Kernel scaled = kernel("scaled", [](X x, X v) {
     parallel(x.size(), [&](Index i) { x(i) = 2.0 * x(i) + v(i) + 1.0; });
@@ -33,6 +34,7 @@ TEST(Semantics, OnlyNeededValuesMustStay) {
   expectClosedForm({x, v}, {x}, {{2, 2}, {5, 5}}, unused, x, v);
 }
 
+// RULE: final-state
 TEST(Semantics, AWorkItemReloadsWhatItStored) {
   Kernel k = kernel("own", [](X x, X y, X z) {
     parallel(x.size(), [&](Index i) {
@@ -50,6 +52,7 @@ TEST(Semantics, AWorkItemReloadsWhatItStored) {
 }
 
 /// One side reads what the other side would have overwritten.
+// RULE: final-state
 TEST(Semantics, SidesOfABranchDoNotDisturbEachOther) {
   Kernel k = kernel("sides", [](X g, X x, ArrayRef<double, 0> s) {
     parallel(x.size(), [&](Index i) {
@@ -64,6 +67,7 @@ TEST(Semantics, SidesOfABranchDoNotDisturbEachOther) {
   expectClosedForm({x}, {s}, {{0, 6}}, k, g, x, s);
 }
 
+// RULE: updates
 TEST(Semantics, SerialCodeReadsWhatItAdds) {
   Kernel k = kernel("running", [](X x, ArrayRef<double, 0> s, X y) {
     FOR (t, 0, x.size()) {
@@ -77,6 +81,7 @@ TEST(Semantics, SerialCodeReadsWhatItAdds) {
 }
 
 /// The everyday step of a simulation: the element belongs to one work item.
+// RULE: updates
 TEST(Semantics, AWorkItemReadsItsOwnSum) {
   Kernel k = kernel("advance", [](X x, X v, X y) {
     parallel(x.size(), [&](Index i) {
@@ -89,6 +94,7 @@ TEST(Semantics, AWorkItemReadsItsOwnSum) {
   expectClosedForm({x, v}, {y}, {{4, 2}, {2, 1}}, k, x, v, y);
 }
 
+// RULE: serial-values
 TEST(Semantics, ASharedValueGetsTheSumOfAllWorkItemsOnce) {
   Kernel k = kernel("shared", [](ArrayRef<double, 0> p, X x, X y) {
     Expr<double> scale = p() * p();
@@ -109,6 +115,7 @@ TEST(Semantics, ASharedValueGetsTheSumOfAllWorkItemsOnce) {
 }
 
 /// The extent of a range is a value of serial code; so is a bound inside of it.
+// RULE: serial-values
 TEST(Semantics, ExtentsAndBoundsComeFromSerialCode) {
   Kernel k = kernel("extents", [](ArrayRef<int, 1> n, X x, X y) {
     Var<int64_t> count = 0;
@@ -128,6 +135,7 @@ TEST(Semantics, ExtentsAndBoundsComeFromSerialCode) {
                    constant<int>({3, -2, 1}), x, y);
 }
 
+// RULE: stores-clear
 TEST(Semantics, ConstantsClearAndIntegersCarryNothing) {
   Kernel k = kernel("clears", [](X x, ArrayRef<int, 1> m, X y, X z) {
     parallel(x.size(), [&](Index i) {
@@ -148,6 +156,7 @@ TEST(Semantics, ConstantsClearAndIntegersCarryNothing) {
 
 /// The element's adjoint is taken and cleared at the place of the store: what
 /// an earlier read adds to it comes after that.
+// RULE: stores-clear
 TEST(Semantics, ReadsInFrontOfAStoreAddAfterTheClear) {
   Kernel k = kernel("in_place", [](X x, X y) {
     parallel(x.size(), [&](Index i) {
@@ -165,6 +174,7 @@ TEST(Semantics, ReadsInFrontOfAStoreAddAfterTheClear) {
 }
 
 /// An adjoint of zero hides an infinite factor; a factor of zero hides nothing.
+// RULE: zeros
 TEST(Semantics, AnInfiniteAdjointIsNotHiddenByAZero) {
   Kernel k = kernel("product", [](X w, X x, X y) {
     parallel(x.size(), [&](Index i) { y(i) = w(i) * x(i); });
@@ -180,6 +190,7 @@ TEST(Semantics, AnInfiniteAdjointIsNotHiddenByAZero) {
 }
 
 /// What a gradient reads and writes beside adjoints: nothing that remains.
+// RULE: initial-state
 TEST(Semantics, AGradientLeavesValuesAndTangentsAlone) {
   Kernel k = kernel("parts", [](X x, X y, ArrayRef<double, 0> s) {
     parallel(x.size(), [&](Index i) { y(i) = x(i) * x(i); });

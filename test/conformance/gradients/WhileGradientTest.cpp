@@ -8,6 +8,7 @@ using namespace costate::test;
 
 namespace {
 
+// RULE: conditions
 TEST(WhileGradient, ConditionBlockComputes) {
   Kernel k = Kernel::from_ir(R"(
     costate.kernel @k(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
@@ -43,6 +44,7 @@ TEST(WhileGradient, ConditionBlockComputes) {
 
 /// The loop runs until a value of the condition block is small; results change
 /// places on the way.
+// RULE: conditions
 TEST(WhileGradient, ConditionBlockSwapsItsResults) {
   Kernel k = Kernel::from_ir(R"(
     costate.kernel @k(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {

@@ -148,6 +148,7 @@ TEST(ErrorConformance, NumbersThatAnArgumentDoesNotHave) {
   EXPECT_EQ(x.to_host()[0], 8);
 }
 
+// RULE: own-elements
 TEST(ErrorConformance, ANeighbourBehindAConditionIsRefusedWithoutDebug) {
   static unsigned store = 0;
   Kernel k = kernel("sweep", [](ArrayRef<double, 1> x, ArrayRef<double, 1> y,
@@ -177,6 +178,7 @@ TEST(ErrorConformance, ANeighbourBehindAConditionIsRefusedWithoutDebug) {
   EXPECT_EQ(y.grad().to_host(), std::vector<double>(3, 0));
 }
 
+// RULE: steps
 TEST(ErrorConformance, AStepOfZero) {
   Kernel k = kernel("steps", [](ArrayRef<double, 1> x, ArrayRef<double, 0> sum,
                                 Scalar<int> step) {
@@ -282,6 +284,7 @@ TEST(ErrorConformance, AnOverwriteNamesBothLines) {
               [&] { k.grad(x, y); });
 }
 
+// RULE: own-elements
 TEST(ErrorConformance, StoresOfSeveralWorkItemsAreRefusedWithoutDebug) {
   Kernel k = kernel("last", [](ArrayRef<double, 2> x, ArrayRef<double, 1> y) {
     parallel({x.size(0), x.size(1)}, [&](Index i, Index j) {
@@ -320,6 +323,7 @@ protected:
   Array<int> n = device.array<int>({64});
 };
 
+// RULE: out-of-tape
 TEST_P(OutOfMemory, InATapeChangesNothing) {
   if (!isOnCpu())
     GTEST_SKIP() << "warps of a GPU run again what does not fit";
@@ -349,6 +353,7 @@ TEST_P(OutOfMemory, InATapeChangesNothing) {
   EXPECT_NE(x.grad().to_host(), before);
 }
 
+// RULE: serial-values
 TEST(ErrorConformance, OutOfMemoryInSerialCode) {
   Kernel k = kernel("serial", [](ArrayRef<double, 0> x, ArrayRef<double, 0> y,
                                  Scalar<int> iterations) {

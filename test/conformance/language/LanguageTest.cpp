@@ -10,6 +10,7 @@ using namespace costate::test;
 
 namespace {
 
+// RULE: loops
 TEST(LanguageConformance, LoopsAtTheBordersOfTheirType) {
   constexpr int64_t least = std::numeric_limits<int64_t>::min();
   constexpr int64_t most = std::numeric_limits<int64_t>::max();
@@ -93,6 +94,7 @@ std::pair<int64_t, bool> nest(int iterations) {
   return {s, true};
 }
 
+// RULE: loops
 TEST(LanguageConformance, JumpsInNests) {
   Kernel k =
       kernel("nest", [](ArrayRef<int, 1> iterations, ArrayRef<int64_t, 1> out,

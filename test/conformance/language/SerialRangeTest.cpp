@@ -42,6 +42,7 @@ Kernel heat(const char *name) {
   });
 }
 
+// RULE: ranges
 TEST(SerialRanges, ALoopDrivesTimeSteps) {
   Array<double> u = overTime(6, 5),
                 c = active<double>({0.1, 0.2, 0.3, 0.2, 0.1});
@@ -208,6 +209,7 @@ TEST(SerialRanges, BranchesDriveRanges) {
 
 /// Serial values that change from one iteration to the next flow into ranges,
 /// and sums of ranges into serial code.
+// RULE: ranges
 TEST(SerialRanges, SerialValuesAreCarried) {
   Kernel k =
       kernel("carried", [](X2 u, X rate, X sums, Scalar<int> steps, X last) {
@@ -407,6 +409,7 @@ TEST(SerialRanges, ARecordingKeepsWhatALaterPartOverwrites) {
   }
 }
 
+// RULE: ranges
 TEST(SerialRanges, OverwritingInALaterIterationIsRefused) {
   Kernel k = kernel("in_place", [](X u, X v, Scalar<int> steps) {
     FOR (t, 0, steps) {

@@ -143,6 +143,7 @@ TEST_F(InPlace, ALoopMayHalveItsOwnCondition) {
 }
 
 /// Where a work item finds its element only the data tells.
+// RULE: initial-state
 TEST_F(InPlace, ElementsMayBeFoundByIndex) {
   Kernel k = kernel("permuted", [](ArrayRef<int, 1> at, X a) {
     parallel(at.size(), [&](Index i) {
@@ -155,6 +156,7 @@ TEST_F(InPlace, ElementsMayBeFoundByIndex) {
   expectInPlace({a}, k, constant<int>({2, 0, 1}), a);
 }
 
+// RULE: parts, reversed-parts
 TEST_F(InPlace, PartsSeeTheirOwnVersions) {
   Kernel k = kernel("parts", [](X a, X b, ArrayRef<double, 0> s) {
     parallel(a.size(), [&](Index i) { a(i) = a(i) * a(i); });
@@ -172,6 +174,7 @@ TEST_F(InPlace, PartsSeeTheirOwnVersions) {
 }
 
 /// A range that nothing comes of is a part like others.
+// RULE: parts
 TEST_F(InPlace, ARangeWithoutEffectDoesNotMoveVersions) {
   Kernel k = kernel("idle", [](X a) {
     parallel(a.size(), [&](Index i) { a(i) = a(i) * a(i); });
@@ -255,6 +258,7 @@ TEST_F(InPlace, CountersInMemoryMayCountDown) {
   expectNearByLargest(a.grad().to_host(), want, 1e-13);
 }
 
+// RULE: parts, reversed-parts
 TEST_F(InPlace, ABoundOfALaterRangeMayBeOverwritten) {
   Kernel k = kernel("extent", [](ArrayRef<int, 1> n, X a) {
     parallel(cast<int64_t>(n(0)), [&](Index i) { a(i) = a(i) * a(i); });
@@ -272,6 +276,7 @@ TEST_F(InPlace, ABoundOfALaterRangeMayBeOverwritten) {
 
 /// The element is added to, read and overwritten by the one work item that owns
 /// it.
+// RULE: initial-state
 TEST_F(InPlace, OwnSumsAndStoresMix) {
   auto body = [](X a, X v) {
     parallel(a.size(), [&](Index i) {
@@ -288,6 +293,7 @@ TEST_F(InPlace, OwnSumsAndStoresMix) {
   expectInPlace({a, v}, kernel("debug", body, {.debug = true}), a, v);
 }
 
+// RULE: initial-state
 TEST_F(InPlace, JumpsLeaveElementsAsTheyAre) {
   Kernel k = kernel("jumps", [](X limit, X a) {
     parallel(a.size(), [&](Index i) {
@@ -314,6 +320,7 @@ TEST_F(InPlace, JumpsLeaveElementsAsTheyAre) {
 
 /// Gauss-Seidel: serial code reads what it has stored in earlier iterations,
 /// and what it will store in later ones.
+// RULE: initial-state
 TEST_F(InPlace, SerialSweepsReadOldAndNewElements) {
   Kernel k = kernel("sweeps", [](X a, Scalar<int> count) {
     FOR (t, 0, count) {

@@ -122,6 +122,7 @@ TEST_F(Overwrites, OfIndicesAndBounds) {
   EXPECT_EQ(n.to_host(), (std::vector<int>{0, 1, 2}));
 }
 
+// RULE: by-hand
 TEST_F(Overwrites, AreAnErrorOfTheBareGradient) {
   Kernel square = kernel("square", [](ArrayRef<double, 1> x) {
     parallel(x.size(0), [&](Index i) { x(i) = x(i) * x(i); });

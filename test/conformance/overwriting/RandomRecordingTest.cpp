@@ -578,6 +578,7 @@ protected:
   size_t copies = 0, refusals = 0;
 };
 
+// RULE: recordings
 TEST_F(RandomRecordings, EqualProgramsThatOverwriteNothing) {
   constexpr unsigned rounds = 300;
   for (unsigned seed = 0; seed < rounds && !HasFailure(); ++seed)

@@ -47,6 +47,7 @@ TEST_F(TapeConformance, BackwardMayRunTwice) {
   EXPECT_EQ(tape.size(), 3u);
 }
 
+// RULE: needed-values
 TEST_F(TapeConformance, OverwritesOfWhatNothingNeedsAreExact) {
   {
     auto recording = tape.record();
@@ -60,6 +61,7 @@ TEST_F(TapeConformance, OverwritesOfWhatNothingNeedsAreExact) {
                 1e-14);
 }
 
+// RULE: recordings
 TEST_F(TapeConformance, OverwritesOfWhatIsNeededAreExact) {
   {
     auto recording = tape.record();
@@ -103,6 +105,7 @@ TEST_F(TapeConformance, OverwritesOfWhatMayNotBeCopiedAreRefused) {
 }
 
 /// s += x^2, x = 0, where neither launch needs a copy for itself.
+// RULE: recordings
 TEST_F(TapeConformance, ALaunchMayOverwriteWhatAnEarlierOneNeeds) {
   Kernel squares =
       kernel("squares", [](ArrayRef<double, 1> x, ArrayRef<double, 0> s) {
@@ -131,6 +134,7 @@ TEST_F(TapeConformance, ALaunchMayOverwriteWhatAnEarlierOneNeeds) {
   EXPECT_EQ(x.grad().to_host(), (std::vector<double>{1, 3, -1.6}));
 }
 
+// RULE: recordings
 TEST_F(TapeConformance, WritesAfterTheRecordingAreExact) {
   {
     auto recording = tape.record();
@@ -180,6 +184,7 @@ TEST_F(TapeConformance, IndicesAndBoundsCountAsNeeded) {
   EXPECT_EQ(iterations.to_host()[0], 1000);
 }
 
+// RULE: stores-clear
 TEST_F(TapeConformance, AHostWriteEndsWhatTheArrayCarried) {
   Kernel add =
       kernel("add", [](ArrayRef<double, 1> x, ArrayRef<double, 0> sum) {
@@ -197,6 +202,7 @@ TEST_F(TapeConformance, AHostWriteEndsWhatTheArrayCarried) {
   EXPECT_EQ(x.grad().to_host(), std::vector<double>(3, 2));
 }
 
+// RULE: carriers
 TEST_F(TapeConformance, ACarrierWithoutGradientIsRefused) {
   auto carrier = constant<double>({0, 0, 0});
   {

@@ -254,6 +254,7 @@ TEST(Determinism, OneKernelFromManyHostThreads) {
 
 constexpr KernelOptions deterministic{.deterministic = true};
 
+// RULE: updates
 TEST(DeterministicRange, AWorkItemReadsWhatItHasAdded) {
   auto body = [](ArrayRef<double, 1> x, ArrayRef<double, 1> y) {
     parallel(x.size(0), [&](Index i) {

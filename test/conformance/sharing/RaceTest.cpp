@@ -75,6 +75,7 @@ const KernelOptions debug{.debug = true};
 
 } // namespace
 
+// RULE: own-elements
 TEST_P(Races, AStoreByTwoWorkItems) {
   Kernel k = kernel(
       "scatter",
@@ -99,6 +100,7 @@ TEST_P(Races, AStoreByTwoWorkItems) {
   expectNone(k, array(permutation(n)), x, y);
 }
 
+// RULE: own-elements
 TEST_P(Races, AStoreAndAnUpdate) {
   int storeLine = 0;
   Kernel k = kernel(
@@ -194,6 +196,7 @@ TEST_P(Races, TwoIndicesThatMeet) {
              k, x, y, 2);
 }
 
+// RULE: own-elements
 TEST_P(Races, ANeighbourThatIsRead) {
   Kernel k = kernel(
       "smooth",
@@ -214,6 +217,7 @@ TEST_P(Races, ANeighbourThatIsRead) {
               [&] { k(x, y, 1); });
 }
 
+// RULE: updates
 TEST_P(Races, AReadOfWhatIsUpdated) {
   Kernel k = kernel(
       "peek",

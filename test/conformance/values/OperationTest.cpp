@@ -94,6 +94,7 @@ TEST(Operation, MinMaxClampSelectAndRsqrt) {
   expectGradients({x}, {y}, k, x, y);
 }
 
+// RULE: zeros
 TEST(Operation, NothingComesOutOfABranchNotTaken) {
   Kernel k =
       kernel("guarded", [](ArrayRef<double, 1> x, ArrayRef<double, 1> y) {
@@ -114,6 +115,7 @@ TEST(Operation, NothingComesOutOfABranchNotTaken) {
   EXPECT_EQ(y.dual().to_host()[0], 0);
 }
 
+// RULE: zeros
 TEST(Operation, ZeroAdjointHidesInfinity) {
   Kernel k = kernel("edges", [](ArrayRef<double, 1> x, ArrayRef<double, 1> w,
                                 ArrayRef<double, 1> y) {
