@@ -38,7 +38,7 @@ def load():
 def table(faults):
     """All of them for a reader, as lines of Markdown."""
     return ["| Fault | In | Looked for by | Found by |", "|---|---|---|---|",
-            *(f"| `{fault.name}` | `{fault.file}` | {fault.by} | {fault.found} |" for fault in faults)]
+            *(f"| `{fault.name}` | `{fault.file}` | {fault.by} | {fault.found or 'random programs'} |" for fault in faults)]
 
 
 def problems(root, faults):
