@@ -14,6 +14,10 @@ namespace costate::conversion {
 /// Up to so many operations are cheaper than a look at the mask.
 static constexpr size_t shortSide = 12;
 
+/// So many masks are made of each other. LLVM simplifies each by all before it,
+/// which takes minutes in a chain of a thousand branches.
+static constexpr unsigned chainedMasks = 8;
+
 /// Loads of neighbours take a mask instead.
 bool LaneBody::runsAnyway(Block &block) const {
   size_t count = 0;
@@ -103,7 +107,8 @@ Values LaneBody::emitSide(Region &region, Value taking, Value mask) {
   auto branch = scf::IfOp::create(b, types, b.any(taking), !types.empty());
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  emit(block, mask);
+  llvm::SaveAndRestore<unsigned> nested(nestedSides, nestedSides + 1);
+  emit(block, nestedSides % chainedMasks ? mask : b.opaque(mask));
   if (types.empty())
     return {};
   for (Value value : yielded)

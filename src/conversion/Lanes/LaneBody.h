@@ -125,7 +125,8 @@ private:
   const InterleavedAccesses &interleaved;
   mlir::LLVM::LLVMFuncOp function;
   mlir::Value active;
-  mlir::Value adding; ///< active lanes that add more than 0; null: all
+  mlir::Value adding;       ///< active lanes that add more than 0; null: all
+  unsigned nestedSides = 0; ///< of branches, around what is emitted
   llvm::SmallPtrSet<mlir::Operation *, 4> leftOut;
   llvm::DenseMap<mlir::Value, mlir::Value> scalars, vectors;
 };

@@ -50,6 +50,21 @@ Value LaneBuilder::butNot(Value mask, Value condition) {
   return both(mask, others);
 }
 
+/// The assembler's text is empty, which needs no parser of a processor.
+Value LaneBuilder::opaque(Value mask) {
+  Value bits = bitsOf(mask);
+  Value hidden =
+      LLVM::InlineAsmOp::create(*this, bits.getType(), bits, "", "=r,0",
+                                /*has_side_effects=*/false,
+                                /*is_align_stack=*/false,
+                                LLVM::tailcallkind::TailCallKind::None,
+                                /*asm_dialect=*/{}, /*operand_attrs=*/{})
+          .getRes();
+  if (lanes < 64)
+    hidden = arith::TruncIOp::create(*this, getIntegerType(lanes), hidden);
+  return LLVM::BitcastOp::create(*this, mask.getType(), hidden);
+}
+
 Value LaneBuilder::select(Value mask, Value active, Value other) {
   return mask ? arith::SelectOp::create(*this, mask, active, other).getResult()
               : active;

@@ -26,6 +26,8 @@ public:
   mlir::Value both(mlir::Value mask, mlir::Value condition);
   mlir::Value butNot(mlir::Value mask, mlir::Value condition);
   mlir::Value select(mlir::Value mask, mlir::Value active, mlir::Value other);
+  /// `mask`, of which LLVM does not see what it was made of.
+  mlir::Value opaque(mlir::Value mask);
 
   /// A bit for each lane, in an i64.
   mlir::Value bitsOf(mlir::Value mask);
