@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 project = "Costate"
 copyright = "the authors of Costate"
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_design", "sphinx_copybutton", "reference"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_design", "sphinx_copybutton", "gallery_pages", "reference"]
 exclude_patterns = []
 
 myst_enable_extensions = ["colon_fence"]

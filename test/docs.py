@@ -15,7 +15,7 @@ def builder(root, build, out):
 
 def has_sphinx(root):
     python = root / ".venv/bin/python"
-    return python.exists() and subprocess.run([python, "-c", "import furo, myst_parser"],
+    return python.exists() and subprocess.run([python, "-c", "import furo, jupytext, myst_parser"],
                                               capture_output=True).returncode == 0
 
 

@@ -2,8 +2,8 @@
 
 The parts: unit tests (GoogleTest), the same on the host as a GPU, also under
 several schedules, a part of them on Vulkan and by the text of Metal's language, text tests (lit), the Python
-package, its types, a program outside the tree, the listings of the documentation and its
-site, ranks of MPI, a round through the benchmarks, the rules about the tree itself, and
+package, its types, a program outside the tree, the listings of the documentation, its
+site and its gallery, ranks of MPI, a round through the benchmarks, the rules about the tree itself, and
 whether it links without shared LLVM.
 """
 
@@ -16,6 +16,7 @@ from pathlib import Path
 
 import docs
 import external
+import gallery
 import listings
 import metal
 import mpi
@@ -49,7 +50,7 @@ def sanitizer_environment():
 
 
 PARTS = {"unit": unit, "simt": simt, "schedules": schedules, "vulkan": vulkan, "metal": metal, "text": text, "python": python, "types": typed,
-         "external": external, "listings": listings, "docs": docs, "mpi": mpi, "smoke": smoke, "structure": structure,
+         "external": external, "listings": listings, "docs": docs, "gallery": gallery, "mpi": mpi, "smoke": smoke, "structure": structure,
          "package": package}
 QUICK = {"structure": structure.run, "text": text.run, "unit": unit.run_quick, "python": python.run_quick}
 

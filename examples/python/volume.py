@@ -1,26 +1,35 @@
-"""What is inside? A cloud is found from pictures of a few of its sides.
+# %% [markdown]
+# # Volume: what is inside, if that is what one sees?
+#
+# A cloud that glows is seen from eight sides. How dense it is in each of 21,952 cells is sought, from these pictures alone: what
+# tomographs do, and, with a network for the cells, neural radiance fields. A ray takes as many steps as it needs: it ends where
+# it leaves the cloud, or where hardly any light from behind would come through.
+#
+# ![Given pictures, the fog at the start, what was learnt, and the loss](volume.png)
 
-A ray takes as many steps as it needs: it ends where it leaves the cloud, or where hardly any light
-from behind would come through.
-
-    python volume.py [--picture volume.png] [--iterations 120]
-"""
-
-import argparse
+# %%
 import math
+import os
 
-import matplotlib
-
-matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 from tqdm import tqdm
 
 import costate as qd
 
-SIDES, CELLS, PIXELS = 9, 28, 36
+qd.init(arch=qd.cpu, default_fp=qd.f64)  # or qd.gpu
+
+QUICK = "COSTATE_QUICK" in os.environ  # the smallest sizes, for tests
+SIDES, CELLS, PIXELS, ITERATIONS = (5, 12, 12, 8) if QUICK else (9, 28, 36, 120)
 OPAQUE = 1e-3  # less light than this ends a ray
 
+# %% [markdown]
+# ## Rays
+#
+# A work item is a pixel. Its ray marches through the grid and adds up light, in a `while` with an early exit, which depends on the
+# densities that are learnt. Reverse mode goes back through as many iterations, and adds to the eight cells around each sample.
+
+# %%
 Volume = qd.types.ndarray(dtype=qd.f64, ndim=3)
 Images = qd.types.ndarray(dtype=qd.f64, ndim=3)
 
@@ -76,108 +85,88 @@ def compare(images: Images, given: Images, loss: qd.types.ndarray(dtype=qd.f64, 
         loss[None] += miss**2 / ((SIDES - 1) * PIXELS**2)
 
 
-def ball_in_ring(n):
-    """Dense where the distance to a ball, or to a tilted ring, is negative."""
-    x, y, z = np.meshgrid(*[np.linspace(-0.5, 0.5, n)] * 3, indexing="ij")
-    height, across = 0.8 * z - 0.6 * x, 0.6 * z + 0.8 * x
-    ball = np.sqrt(x**2 + y**2 + z**2) - 0.13
-    ring = np.hypot(np.hypot(across, y) - 0.36, height) - 0.07
-    return 60 * np.clip(0.5 - np.minimum(ball, ring) * n, 0, 1)
+# %% [markdown]
+# ## What is there: a ball in a ring
+
+# %%
+parameters = qd.ndarray(qd.f64, shape=(CELLS,) * 3, needs_grad=True)
+density = qd.ndarray(qd.f64, shape=(CELLS,) * 3, needs_grad=True)
+images = qd.ndarray(qd.f64, shape=(SIDES, PIXELS, PIXELS), needs_grad=True)
+given = qd.ndarray(qd.f64, shape=(SIDES, PIXELS, PIXELS))
+loss = qd.ndarray(qd.f64, shape=(), needs_grad=True)
+
+x, y, z = np.meshgrid(*[np.linspace(-0.5, 0.5, CELLS)] * 3, indexing="ij")
+height, across = 0.8 * z - 0.6 * x, 0.6 * z + 0.8 * x
+ball = np.sqrt(x**2 + y**2 + z**2) - 0.13
+ring = np.hypot(np.hypot(across, y) - 0.36, height) - 0.07
+density.from_numpy(60 * np.clip(0.5 - np.minimum(ball, ring) * CELLS, 0, 1))
+render(density, images)
+given.copy_from(images)
+
+# %% [markdown]
+# ## The gradient
+#
+# Gradients of ndarrays are added to, so they are cleared before.
+
+# %%
+def gradient(values):
+    """The loss, and its derivatives by the parameters."""
+    parameters.from_numpy(values)
+    parameters.grad.fill(0)
+    with qd.ad.Tape(loss):
+        densify(parameters, density)
+        render(density, images)
+        compare(images, given, loss)
+    return loss[None], parameters.grad.to_numpy()
 
 
-class Scan:
-    """From the parameters of the densities to how much the pictures miss."""
+values = np.full((CELLS,) * 3, 0.5)  # a thin fog
+_, slope = gradient(values)
+fog = images.to_numpy()
+for at in ((CELLS // 2,) * 3, (CELLS // 3, CELLS // 2, CELLS // 2 + 2)):
+    step = np.zeros_like(values)
+    step[at] = 1e-4
+    difference = (gradient(values + step)[0] - gradient(values - step)[0]) / 2e-4
+    print(f"d loss / d parameter {at}: {slope[at]:.6e} by the gradient, {difference:.6e} by differences")
+    assert abs(slope[at] - difference) < 1e-5 * abs(slope).max()
 
-    def __init__(self):
-        volume, images = (CELLS,) * 3, (SIDES, PIXELS, PIXELS)
-        self.parameters = qd.ndarray(qd.f64, shape=volume, needs_grad=True)
-        self.density = qd.ndarray(qd.f64, shape=volume, needs_grad=True)
-        self.images = qd.ndarray(qd.f64, shape=images, needs_grad=True)
-        self.given = qd.ndarray(qd.f64, shape=images)
-        self.loss = qd.ndarray(qd.f64, shape=(), needs_grad=True)
-        self.density.from_numpy(ball_in_ring(CELLS))
-        render(self.density, self.images)
-        self.given.copy_from(self.images)
+# %% [markdown]
+# ## Descent, by Adam
 
-    def run(self):
-        densify(self.parameters, self.density)
-        render(self.density, self.images)
-        compare(self.images, self.given, self.loss)
-
-    def value(self, parameters):
-        self.parameters.from_numpy(parameters)
-        self.loss.fill(0)
-        self.run()
-        return self.loss[None]
-
-    def gradient(self, parameters):
-        """The loss, and its derivatives by the parameters."""
-        self.parameters.from_numpy(parameters)
-        self.loss.fill(0)
-        self.parameters.grad.fill(0)
-        with qd.ad.Tape(self.loss):
-            self.run()
-        return self.loss[None], self.parameters.grad.to_numpy()
-
-
-def check(scan, parameters):
-    """Prints some derivatives beside central differences."""
-    _, slope = scan.gradient(parameters)
-    print("d loss / d parameter     reverse mode   central differences")
-    for at in ((14, 14, 14), (10, 14, 17), (20, 9, 12)):
-        step = np.zeros_like(parameters)
-        step[at] = 1e-4
-        difference = (scan.value(parameters + step) - scan.value(parameters - step)) / 2e-4
-        print(f"{str(at):>20}   {slope[at]:14.6e}   {difference:14.6e}")
-        assert abs(slope[at] - difference) < 1e-5 * abs(slope).max()
-
-
-def descend(scan, parameters, iterations, rate=0.3):
-    """Adam (Kingma and Ba, 2015); the losses on the way."""
-    mean, square, losses = np.zeros_like(parameters), np.zeros_like(parameters), []
-    progress = tqdm(range(1, iterations + 1), unit="iteration")
-    for t in progress:
-        loss, slope = scan.gradient(parameters)
-        losses.append(loss)
-        progress.set_postfix(loss=f"{loss:.3e}")
+# %%
+def adam(p, rate, iterations):
+    """Changes `p`; returns the losses on the way."""
+    mean, square, losses = np.zeros_like(p), np.zeros_like(p), []
+    for t in tqdm(range(1, iterations + 1)):
+        value, slope = gradient(p)
+        losses.append(value)
         mean += 0.1 * (slope - mean)
         square += 0.01 * (slope**2 - square)
-        parameters -= rate * mean / (1 - 0.9**t) / (np.sqrt(square / (1 - 0.99**t)) + 1e-12)
-    return [*losses, scan.value(parameters)]
-
-
-def draw(rows, file):
-    """One row of pictures for each name; the last side was not given."""
-    sides = range(0, SIDES, 2)
-    figure, axes = plt.subplots(len(rows), len(sides), figsize=(11, 7), layout="constrained")
-    for line, (name, images) in zip(axes, rows.items()):
-        line[0].set_ylabel(name, fontsize=14)
-        for axis, side in zip(line, sides):
-            axis.imshow(images[side], cmap="inferno", vmin=0, vmax=0.75)
-            axis.set(xticks=[], yticks=[])
-    for axis, side in zip(axes[0], sides):
-        axis.set_title("not given" if side == SIDES - 1 else f"side {side + 1}")
-    figure.savefig(file, dpi=110)
-
-
-def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--picture", default="volume.png")
-    parser.add_argument("--iterations", type=int, default=120)
-    parser.add_argument("--arch", default="cpu", help="cpu, gpu, ...")
-    options = parser.parse_args(arguments)
-    qd.init(arch=getattr(qd, options.arch), default_fp=qd.f64)
-    scan = Scan()
-    parameters = np.full((CELLS,) * 3, 0.5)  # a thin fog
-    check(scan, parameters)
-    scan.value(parameters)
-    fog = scan.images.to_numpy()
-    losses = descend(scan, parameters, options.iterations)
-    print(f"from {losses[0]:.3e} to {losses[-1]:.3e}: {losses[0] / losses[-1]:.0f} times less")
-    draw({"given": scan.given.to_numpy(), "at first": fog, "learnt": scan.images.to_numpy()},
-         options.picture)
+        p -= rate * mean / (1 - 0.9**t) / (np.sqrt(square / (1 - 0.99**t)) + 1e-12)
     return losses
 
 
-if __name__ == "__main__":
-    main()
+losses = adam(values, 0.3, ITERATIONS)
+print(f"from {losses[0]:.3e} to {losses[-1]:.3e}: {losses[0] / losses[-1]:.0f} times less")
+assert losses[-1] < losses[0] / (1.5 if QUICK else 100)
+
+# %% [markdown]
+# The last side was not among the pictures that were given, and it comes out right all the same: what is found is the cloud, not
+# pictures of it.
+
+# %%
+sides = range(0, SIDES, 2)
+figure = plt.figure(figsize=(11, 8.6), layout="constrained")
+grid = figure.add_gridspec(4, len(sides), height_ratios=[1, 1, 1, 0.9])
+for row, (name, shown) in enumerate((("given", given.to_numpy()), ("at first", fog), ("learnt", images.to_numpy()))):
+    for column, side in enumerate(sides):
+        axis = figure.add_subplot(grid[row, column])
+        axis.imshow(shown[side], cmap="inferno", vmin=0, vmax=0.75)
+        axis.set(xticks=[], yticks=[], ylabel=name if column == 0 else "")
+        if row == 0:
+            axis.set_title("seen by nobody" if side == SIDES - 1 else f"side {side + 1}")
+curve = figure.add_subplot(grid[3, :])
+curve.semilogy(losses, color="#b2182b")
+curve.set(xlabel="iteration", title="loss: mean squared difference of pixels")
+curve.grid(alpha=0.3)
+figure.savefig("volume.png", dpi=80)
