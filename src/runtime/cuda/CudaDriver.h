@@ -11,6 +11,6 @@ namespace costate::runtime::cuda {
 /// and what to do.
 Result<std::shared_ptr<gpu::Driver>> openCuda(int ordinal);
 /// The same through `api`, which is initialised.
-Result<std::shared_ptr<gpu::Driver>> openCuda(const Api &api, int ordinal);
+Result<std::shared_ptr<gpu::Driver>> openCuda(const CudaApi &api, int ordinal);
 
 } // namespace costate::runtime::cuda

@@ -227,11 +227,11 @@ TEST_F(CudaGpu, AGraphRunsAsOftenAsItIsReplayed) {
 }
 
 TEST_F(CudaGpu, WorkGoesToTheStreamOfTheUserInOrder) {
-  Result<const Api *> api = loadApi();
+  Result<const CudaApi *> api = loadApi();
   ASSERT_TRUE(api.ok());
-  Context context = nullptr;
-  ASSERT_EQ((*api)->retainContext(&context, 0), success);
-  ASSERT_EQ((*api)->pushContext(context), success);
+  ContextHandle context = nullptr;
+  ASSERT_EQ((*api)->own.retainContext(&context, 0), success);
+  ASSERT_EQ((*api)->own.pushContext(context), success);
   std::shared_ptr<gpu::Module> module = load();
   std::byte *memory = allocate(16);
   uint64_t zero = 0, words[] = {reinterpret_cast<uint64_t>(memory)};
@@ -253,13 +253,13 @@ TEST_F(CudaGpu, WorkGoesToTheStreamOfTheUserInOrder) {
   driver->release(memory);
   check(driver->synchronize());
   EXPECT_EQ((*api)->destroyStream(own), success);
-  Context popped = nullptr;
-  (*api)->popContext(&popped);
-  (*api)->releaseContext(0);
+  ContextHandle popped = nullptr;
+  (*api)->own.popContext(&popped);
+  (*api)->own.releaseContext(0);
 }
 
 TEST_F(CudaGpu, WorkOfTheDefaultStreamIsInOrderWithoutACall) {
-  Result<const Api *> api = loadApi();
+  Result<const CudaApi *> api = loadApi();
   ASSERT_TRUE(api.ok());
   std::shared_ptr<gpu::Module> module = load();
   std::byte *memory = allocate(16);
@@ -268,14 +268,14 @@ TEST_F(CudaGpu, WorkOfTheDefaultStreamIsInOrderWithoutACall) {
     check(driver->fill(memory, 16, &zero, 8));
     check(driver->launch(*module, "spin", {1, 1}, words));
     check(driver->copy(memory + 8, memory, 8));
-    Context context = nullptr;
-    ASSERT_EQ((*api)->retainContext(&context, 0), success);
-    ASSERT_EQ((*api)->pushContext(context), success);
+    ContextHandle context = nullptr;
+    ASSERT_EQ((*api)->own.retainContext(&context, 0), success);
+    ASSERT_EQ((*api)->own.pushContext(context), success);
     ASSERT_EQ((*api)->fill32(reinterpret_cast<Address>(memory), 7, 1, nullptr),
               success);
-    Context popped = nullptr;
-    (*api)->popContext(&popped);
-    (*api)->releaseContext(0);
+    ContextHandle popped = nullptr;
+    (*api)->own.popContext(&popped);
+    (*api)->own.releaseContext(0);
     uint64_t add[] = {reinterpret_cast<uint64_t>(memory), 1, 10};
     check(driver->launch(*module, "add", {1, 32}, add));
     EXPECT_EQ(read<uint64_t>(memory, 2), (std::vector<uint64_t>{17, 1}));
@@ -284,11 +284,11 @@ TEST_F(CudaGpu, WorkOfTheDefaultStreamIsInOrderWithoutACall) {
 }
 
 TEST_F(CudaGpu, AStreamThatSomebodyCapturesTakesNothingByItself) {
-  Result<const Api *> api = loadApi();
+  Result<const CudaApi *> api = loadApi();
   ASSERT_TRUE(api.ok());
-  Context context = nullptr;
-  ASSERT_EQ((*api)->retainContext(&context, 0), success);
-  ASSERT_EQ((*api)->pushContext(context), success);
+  ContextHandle context = nullptr;
+  ASSERT_EQ((*api)->own.retainContext(&context, 0), success);
+  ASSERT_EQ((*api)->own.pushContext(context), success);
   Stream stream = nullptr;
   ASSERT_EQ((*api)->createStream(&stream, nonBlockingStream), success);
   ASSERT_EQ((*api)->beginCapture(stream, CaptureMode::ThreadLocal), success);
@@ -304,9 +304,9 @@ TEST_F(CudaGpu, AStreamThatSomebodyCapturesTakesNothingByItself) {
   check(driver->useStream(std::nullopt));
   check(driver->synchronize());
   EXPECT_EQ((*api)->destroyStream(stream), success);
-  Context popped = nullptr;
-  (*api)->popContext(&popped);
-  (*api)->releaseContext(0);
+  ContextHandle popped = nullptr;
+  (*api)->own.popContext(&popped);
+  (*api)->own.releaseContext(0);
 }
 
 TEST_F(CudaGpu, TooLargeAnAllocationIsAnErrorAndFreedMemoryComesBack) {

@@ -2,7 +2,7 @@
 /// Ranks that NCCL connects.
 
 #include "runtime/cuda/NcclApi.h"
-#include "runtime/cuda/Session.h"
+#include "runtime/streams/Session.h"
 
 namespace costate::runtime::cuda {
 

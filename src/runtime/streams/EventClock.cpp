@@ -1,6 +1,6 @@
-#include "runtime/cuda/EventClock.h"
+#include "runtime/streams/EventClock.h"
 
-namespace costate::runtime::cuda {
+namespace costate::runtime::streams {
 
 class OwnedEvent {
 public:
@@ -72,4 +72,4 @@ int64_t EventClock::timeOf(const std::shared_ptr<OwnedEvent> &event) {
   return last;
 }
 
-} // namespace costate::runtime::cuda
+} // namespace costate::runtime::streams

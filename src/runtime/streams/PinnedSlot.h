@@ -1,13 +1,13 @@
 #pragma once
 /// Memory of the host that the GPU copies from and to.
 
-#include "runtime/cuda/Session.h"
+#include "runtime/streams/Session.h"
 
-namespace costate::runtime::cuda {
+namespace costate::runtime::streams {
 
 /// Made when it is first needed; `done` is after the last copy that used it.
 struct PinnedSlot {
-  using Status = cuda::Status;
+  using Status = streams::Status;
   using Queue = Session;
 
   std::byte *memory = nullptr;
@@ -23,4 +23,4 @@ struct PinnedSlot {
   Status send(Session &session, std::byte *to, size_t place, size_t bytes);
 };
 
-} // namespace costate::runtime::cuda
+} // namespace costate::runtime::streams

@@ -2,20 +2,19 @@
 
 #include "runtime/gpu/GraphOfOthers.h"
 #include "code/KernelCode.h"
-#include "runtime/cuda/CudaDriver.h"
-#include "runtime/cuda/FakeCuda.h"
 #include "runtime/gpu/GpuDevice.h"
+#include "runtime/streams/Fakes.h"
 
 #include <gtest/gtest.h>
 
 using namespace costate;
 using namespace costate::runtime;
-using namespace costate::runtime::cuda;
+using namespace costate::runtime::streams;
 
 namespace {
 
 /// Adds a number to the first element of an array, and counts in the frame.
-KernelCode addCode(int64_t frameSlots = 1) {
+KernelCode addCode(const std::string &image, int64_t frameSlots) {
   KernelCode code;
   code.name = "add";
   code.sites = {Loc("hand.cpp", 7, 3)};
@@ -28,12 +27,13 @@ KernelCode addCode(int64_t frameSlots = 1) {
   auto device = std::make_shared<gpu::DeviceCode>();
   device->functions = {
       {.symbol = "add", .serial = true, .words = firstOwnWord + 2}};
+  device->image = image;
   device->frameSlots = frameSlots;
   code.device = device;
   return code;
 }
 
-class CudaGraphOfOthers : public testing::Test {
+class StreamGraphOfOthers : public testing::TestWithParam<Fake> {
 protected:
   void SetUp() override {
     fake.kernels["add$kernel"].body = [](std::span<const uint64_t> words) {
@@ -42,12 +42,16 @@ protected:
       ++*reinterpret_cast<uint64_t *>(words[FrameWord]);
     };
     fake.kernels["fill$kernel"] = {};
-    Result<std::shared_ptr<gpu::Driver>> driver = openCuda(fake.api(), 0);
-    ASSERT_TRUE(driver.ok()) << driver.error().text;
-    device = *gpu::openGpu("cuda", "cuda", *driver, {.memoryLimit = 1 << 20});
+    open();
+    ASSERT_TRUE(device);
     stream = fake.makeStream();
     number = *device->allocate(8);
     ASSERT_TRUE(device->synchronize().ok());
+  }
+  void open() {
+    Result<std::shared_ptr<gpu::Driver>> driver = GetParam().open(fake);
+    ASSERT_TRUE(driver.ok()) << driver.error().text;
+    device = *gpu::openGpu("fake", "fake", *driver, {.memoryLimit = 1 << 20});
   }
   void TearDown() override {
     end();
@@ -62,6 +66,9 @@ protected:
     EXPECT_EQ(fake.violations, 0u) << "it would have spoilt the graph";
   }
 
+  KernelCode addCode(int64_t frameSlots = 1) {
+    return ::addCode(GetParam().image, frameSlots);
+  }
   void begin() {
     fake.api().beginCapture(stream, CaptureMode::ThreadLocal);
     Result<> done = device->useStream(stream);
@@ -75,7 +82,7 @@ protected:
   }
   void replay() {
     fake.api().launchGraph(run, stream);
-    FakeCuda::run(stream);
+    FakeGpu::run(stream);
   }
   /// Of the graph.
   void end() {
@@ -106,7 +113,8 @@ protected:
         << result.error().text;
   }
 
-  FakeCuda fake;
+  std::unique_ptr<FakeGpu> made = GetParam().make();
+  FakeGpu &fake = *made;
   std::shared_ptr<Device> device;
   Stream stream = nullptr;
   GraphRun run = nullptr;
@@ -114,7 +122,7 @@ protected:
   size_t leftBytes = 0; ///< that the device keeps for later launches
 };
 
-TEST_F(CudaGraphOfOthers, RepeatsLaunches) {
+TEST_P(StreamGraphOfOthers, RepeatsLaunches) {
   KernelCode code = addCode();
   begin();
   expectAdded(code, number, 5, true);
@@ -126,7 +134,7 @@ TEST_F(CudaGraphOfOthers, RepeatsLaunches) {
   EXPECT_EQ(inMemory(), 14u);
 }
 
-TEST_F(CudaGraphOfOthers, HasMemoryOfItsOwnWhileItLives) {
+TEST_P(StreamGraphOfOthers, HasMemoryOfItsOwnWhileItLives) {
   KernelCode code = addCode(), larger = addCode(100);
   begin();
   size_t before = fake.liveAllocations();
@@ -141,7 +149,7 @@ TEST_F(CudaGraphOfOthers, HasMemoryOfItsOwnWhileItLives) {
   EXPECT_EQ(fake.liveAllocations(), before);
 }
 
-TEST_F(CudaGraphOfOthers, KeepsMemoryThatItHasWrittenTo) {
+TEST_P(StreamGraphOfOthers, KeepsMemoryThatItHasWrittenTo) {
   KernelCode code = addCode();
   begin();
   Result<Buffer> passing = device->allocate(8);
@@ -157,7 +165,7 @@ TEST_F(CudaGraphOfOthers, KeepsMemoryThatItHasWrittenTo) {
   }
 }
 
-TEST_F(CudaGraphOfOthers, ComesAfterWhatTheDeviceWasAskedFor) {
+TEST_P(StreamGraphOfOthers, ComesAfterWhatTheDeviceWasAskedFor) {
   KernelCode code = addCode();
   expectAdded(code, number, 5, false);
   EXPECT_EQ(inMemory(), 0u);
@@ -172,7 +180,7 @@ TEST_F(CudaGraphOfOthers, ComesAfterWhatTheDeviceWasAskedFor) {
   leftBytes = device->memory().current - 8;
 }
 
-TEST_F(CudaGraphOfOthers, NamesWhatCannotBe) {
+TEST_P(StreamGraphOfOthers, NamesWhatCannotBe) {
   KernelCode code = addCode();
   auto checking = std::make_shared<gpu::DeviceCode>(*code.device);
   checking->mayFail = true;
@@ -189,16 +197,18 @@ TEST_F(CudaGraphOfOthers, NamesWhatCannotBe) {
   EXPECT_EQ(inMemory(), 0u);
 }
 
-TEST_F(CudaGraphOfOthers, MayOutliveTheDevice) {
+TEST_P(StreamGraphOfOthers, MayOutliveTheDevice) {
   KernelCode code = addCode();
   begin();
   expectAdded(code, number, 5, true);
   instantiate();
   device->release(number);
   ASSERT_TRUE(device->useStream(std::nullopt).ok());
-  device = *gpu::openGpu("cuda", "cuda", *openCuda(fake.api(), 0),
-                         {.memoryLimit = 1 << 20});
+  open();
   number = *device->allocate(8);
 }
+
+INSTANTIATE_TEST_SUITE_P(Fakes, StreamGraphOfOthers, testing::ValuesIn(fakes),
+                         nameOfFake<testing::TestParamInfo<Fake>>);
 
 } // namespace

@@ -3,11 +3,11 @@
 /// host.
 
 #include "base/Profile.h"
-#include "runtime/cuda/Session.h"
+#include "runtime/streams/Session.h"
 
 #include <mutex>
 
-namespace costate::runtime::cuda {
+namespace costate::runtime::streams {
 
 class OwnedEvent;
 
@@ -28,9 +28,9 @@ private:
 
   const std::shared_ptr<Session> session;
   std::mutex mutex;
-  /// One of the last second, as CUDA tells times between events in floats.
+  /// One of the last second, as drivers tell times between events in floats.
   std::shared_ptr<OwnedEvent> base;
   int64_t baseTime = 0, last = 0;
 };
 
-} // namespace costate::runtime::cuda
+} // namespace costate::runtime::streams

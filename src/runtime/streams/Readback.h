@@ -1,12 +1,12 @@
 #pragma once
 /// Downloads: the host waits for the copy, not for what is queued after it.
 
-#include "runtime/cuda/PinnedSlot.h"
+#include "runtime/streams/PinnedSlot.h"
 
 #include <mutex>
 #include <vector>
 
-namespace costate::runtime::cuda {
+namespace costate::runtime::streams {
 
 class Readback {
 public:
@@ -29,4 +29,4 @@ private:
   std::vector<PinnedSlot> idle;
 };
 
-} // namespace costate::runtime::cuda
+} // namespace costate::runtime::streams

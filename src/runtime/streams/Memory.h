@@ -1,19 +1,20 @@
 #pragma once
 /// Memory of one GPU, in the order of its stream.
 
-#include "runtime/cuda/Session.h"
+#include "runtime/streams/Session.h"
 
 #include <mutex>
 #include <vector>
 
-namespace costate::runtime::cuda {
+namespace costate::runtime::streams {
 
-/// Freed memory is kept for the next allocation; a GPU without pools, as some
-/// virtual ones are, waits for its queue instead.
+/// Freed memory is kept for the next allocation; without pools, which some
+/// virtual GPUs and old drivers lack, it waits for the queue instead.
 class Memory {
 public:
-  static Result<std::unique_ptr<Memory>>
-  open(std::shared_ptr<Session> session, DeviceNumber device, size_t total);
+  static Result<std::unique_ptr<Memory>> open(std::shared_ptr<Session> session,
+                                              DeviceNumber device, size_t total,
+                                              bool hasPools);
   ~Memory();
   Memory(const Memory &) = delete;
 
@@ -38,4 +39,4 @@ private:
   std::vector<Address> released; ///< and not freed yet
 };
 
-} // namespace costate::runtime::cuda
+} // namespace costate::runtime::streams

@@ -1,8 +1,8 @@
-#include "runtime/cuda/SideCopies.h"
+#include "runtime/streams/SideCopies.h"
 
 #include <array>
 
-namespace costate::runtime::cuda {
+namespace costate::runtime::streams {
 namespace {
 
 class SideCopies final : public gpu::SideStream {
@@ -102,4 +102,4 @@ openSideCopies(std::shared_ptr<Session> session) {
   return std::unique_ptr<gpu::SideStream>(std::move(copies));
 }
 
-} // namespace costate::runtime::cuda
+} // namespace costate::runtime::streams

@@ -1,10 +1,10 @@
 #pragma once
-/// One stream of one GPU, and what every call to CUDA needs.
+/// One stream of one GPU, and what every call of its driver needs.
 
 #include "base/Fork.h"
 #include "runtime/Counters.h"
-#include "runtime/cuda/CudaApi.h"
 #include "runtime/gpu/Driver.h"
+#include "runtime/streams/Api.h"
 
 #include <atomic>
 #include <map>
@@ -14,10 +14,10 @@
 #include <shared_mutex>
 #include <thread>
 
-namespace costate::runtime::cuda {
+namespace costate::runtime::streams {
 
 /// Ends what graphs have let go of, of all sessions: they do that on a thread
-/// that must not call CUDA.
+/// that must not call the driver.
 void endDropped();
 
 /// Shared by a driver and its modules, whoever dies last.
@@ -31,7 +31,7 @@ public:
 
   const Api &api() const { return functions; }
 
-  /// Calls `function` of the API with the context of the GPU current, and puts
+  /// Calls `function` of the API with the GPU as that of the thread, and puts
   /// the caller's own back.
   template <class... Params, class... Arguments>
   Status call(Status (*function)(Params...), Arguments... arguments) const {
@@ -40,11 +40,11 @@ public:
   /// The same for a body that calls several, or those of another library.
   template <class Body> Status within(const Body &body) const {
     ForeignWork work;
-    if (Status status = functions.pushContext(context))
+    Context before{};
+    if (Status status = functions.enter(context, before))
       return status;
     Status status = body();
-    Context ours = nullptr;
-    functions.popContext(&ours);
+    functions.leave(before, status);
     return status;
   }
 
@@ -153,4 +153,4 @@ private:
   std::map<const void *, Failure> doubters;
 };
 
-} // namespace costate::runtime::cuda
+} // namespace costate::runtime::streams

@@ -1,6 +1,6 @@
-#include "runtime/cuda/PinnedSlot.h"
+#include "runtime/streams/PinnedSlot.h"
 
-namespace costate::runtime::cuda {
+namespace costate::runtime::streams {
 
 Status PinnedSlot::open(Session &session, size_t bytes) {
   const Api &api = session.api();
@@ -39,4 +39,4 @@ Status PinnedSlot::send(Session &session, std::byte *to, size_t place,
                          static_cast<const void *>(memory + place), bytes);
 }
 
-} // namespace costate::runtime::cuda
+} // namespace costate::runtime::streams

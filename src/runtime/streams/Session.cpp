@@ -1,15 +1,15 @@
-#include "runtime/cuda/Session.h"
+#include "runtime/streams/Session.h"
 
 #include <mutex>
 #include <utility>
 #include <vector>
 
-namespace costate::runtime::cuda {
+namespace costate::runtime::streams {
 
 Result<std::shared_ptr<Session>> Session::open(const Api &api,
                                                DeviceNumber device) {
-  Context context = nullptr;
-  Status status = api.retainContext(&context, device);
+  Context context{};
+  Status status = api.retain(context, device);
   if (status == success) {
     std::shared_ptr<Session> session(new Session(api, device, context));
     status = session->call(api.createStream, &session->own, blockingStream);
@@ -18,8 +18,8 @@ Result<std::shared_ptr<Session>> Session::open(const Api &api,
       return session;
   }
   return Failure{ErrorCode::NoDevice,
-                 "the GPU cannot be opened: " + statusText(api, status) +
-                     "; see nvidia-smi, or choose another device"};
+                 "the GPU cannot be opened: " + api.text(status) + "; see " +
+                     api.words().tool + ", or choose another device"};
 }
 
 Session::~Session() {
@@ -28,7 +28,7 @@ Session::~Session() {
   for (Stream stream : {own, captureQueue})
     if (stream)
       (void)call(functions.destroyStream, stream);
-  functions.releaseContext(device);
+  functions.release(device);
 }
 
 Status Session::beginCapture() {
@@ -59,7 +59,7 @@ Status Session::refuseCaptured(Stream stream) {
 Status Session::captureOf(Stream stream, unsigned long long &capture) {
   CaptureStatus captured = CaptureStatus::None;
   capture = 0;
-  if (stream == own)
+  if (stream == own || !stream) // nobody captures the default stream
     return success;
   Status status = call(functions.captureInfo, stream, &captured, &capture,
                        static_cast<GraphHandle *>(nullptr),
@@ -216,7 +216,7 @@ static bool hasStopped(Status status) {
 }
 
 Failure Session::failure(Status status, const std::string &doing) const {
-  std::string text = statusText(functions, status);
+  std::string text = functions.text(status);
   if (hasStopped(status))
     return {ErrorCode::KernelFailed,
             "a kernel has failed on the GPU: " + text +
@@ -236,4 +236,4 @@ Failure Session::failure(Status status, const std::string &doing) const {
   return {ErrorCode::Internal, "the GPU fails to " + doing + ": " + text};
 }
 
-} // namespace costate::runtime::cuda
+} // namespace costate::runtime::streams

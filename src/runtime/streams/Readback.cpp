@@ -1,11 +1,11 @@
-#include "runtime/cuda/Readback.h"
+#include "runtime/streams/Readback.h"
 
 #include <cstring>
 
-namespace costate::runtime::cuda {
+namespace costate::runtime::streams {
 
-/// Larger copies go straight to memory of the caller: CUDA has pinned memory of
-/// its own for them.
+/// Larger copies go straight to memory of the caller: drivers have pinned
+/// memory of their own for them.
 static constexpr size_t slotBytes = size_t(64) << 10;
 
 Readback::~Readback() {
@@ -57,4 +57,4 @@ Status Readback::download(void *to, const std::byte *from, size_t bytes) {
   return status;
 }
 
-} // namespace costate::runtime::cuda
+} // namespace costate::runtime::streams

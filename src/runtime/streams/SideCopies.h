@@ -1,12 +1,12 @@
 #pragma once
 /// Copies to and from the host on a stream of their own.
 
-#include "runtime/cuda/Session.h"
 #include "runtime/gpu/SideStream.h"
+#include "runtime/streams/Session.h"
 
-namespace costate::runtime::cuda {
+namespace costate::runtime::streams {
 
 Result<std::unique_ptr<gpu::SideStream>>
 openSideCopies(std::shared_ptr<Session> session);
 
-} // namespace costate::runtime::cuda
+} // namespace costate::runtime::streams

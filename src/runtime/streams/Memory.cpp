@@ -1,24 +1,21 @@
-#include "runtime/cuda/Memory.h"
+#include "runtime/streams/Memory.h"
 
 #include "runtime/Text.h"
 
 #include <cstdint>
 
-namespace costate::runtime::cuda {
+namespace costate::runtime::streams {
 
 Result<std::unique_ptr<Memory>> Memory::open(std::shared_ptr<Session> session,
-                                             DeviceNumber device,
-                                             size_t total) {
+                                             DeviceNumber device, size_t total,
+                                             bool hasPools) {
   const Api &api = session->api();
   std::unique_ptr<Memory> memory(new Memory(std::move(session), total));
-  int hasPools = 0;
-  Status status = api.attribute(&hasPools, DeviceAttribute::HasPools, device);
-  if (status == success && hasPools)
-    status = memory->createPool(device);
-  if (status == success)
+  Status status = hasPools ? memory->createPool(device) : success;
+  if (status == success || status == notSupported)
     return memory;
   return Failure{ErrorCode::NoDevice,
-                 "the GPU offers no memory: " + statusText(api, status) +
+                 "the GPU offers no memory: " + api.text(status) +
                      "; choose another device"};
 }
 
@@ -115,4 +112,4 @@ size_t Memory::freeBytes() const {
          poolBytes(PoolAttribute::Used);
 }
 
-} // namespace costate::runtime::cuda
+} // namespace costate::runtime::streams
