@@ -60,9 +60,10 @@ public:
   /// that does not exist.
   static Device best();
   /// A device with its own limits. `name`: `cpu`, `cuda` (the first NVIDIA
-  /// GPU), `vulkan` (`vulkan:1`, `vulkan:part of a name`), `gpu` (that of
-  /// `cuda`, or else of `vulkan` if it is no driver for the CPU) or `simt` (GPU
-  /// code on the host). Error(NoDevice) for any other name; the text says what
+  /// GPU), `hip` or `amd` (the first AMD GPU), `vulkan` (`vulkan:1`,
+  /// `vulkan:part of a name`), `metal`, `gpu` (that of `cuda`, else of `hip`,
+  /// or else of `vulkan` if it is no driver for the CPU) or `simt` (GPU code on
+  /// the host). Error(NoDevice) for any other name; the text says what
   /// exists.
   static Device open(const std::string &name, DeviceOptions options = {});
 
@@ -112,7 +113,8 @@ public:
   /// caller has queued there, and after what the device was asked to do
   /// before. Holds for all threads. The stream must live until the device goes
   /// back to its own one. Costs nothing if it is the stream already, else an
-  /// event. Error(BadArgument) on devices other than `cuda`.
+  /// event. Error(BadArgument) on devices other than `cuda` and `hip`, whose
+  /// streams are those of HIP.
   ///
   /// While somebody captures the stream, launches, and copies and fills of
   /// arrays on the device, become a part of that graph, which keeps the scratch

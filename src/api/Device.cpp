@@ -10,6 +10,7 @@
 #include "runtime/cpu/CpuDevice.h"
 #include "runtime/cuda/CudaDriver.h"
 #include "runtime/gpu/GpuDevice.h"
+#include "runtime/hip/HipDriver.h"
 #include "runtime/metal/HostMetal.h"
 #include "runtime/metal/MetalDriver.h"
 #include "runtime/simt/SimtDevice.h"
@@ -75,15 +76,27 @@ openVulkan(const std::string &name, const DeviceOptions &options,
 }
 
 static Result<std::shared_ptr<runtime::Device>>
+openCuda(const DeviceOptions &options) {
+  return openGpu("cuda", options, runtime::cuda::openCuda(0));
+}
+
+static Result<std::shared_ptr<runtime::Device>>
+openHip(const DeviceOptions &options) {
+  return openGpu("hip", options, runtime::hip::openHip(0));
+}
+
+static Result<std::shared_ptr<runtime::Device>>
 openAnyGpu(const DeviceOptions &options) {
-  auto cuda = openGpu("cuda", options, runtime::cuda::openCuda(0));
-  if (cuda || cuda.error().code != ErrorCode::NoDevice)
-    return cuda;
-  auto vulkan = openVulkan("vulkan", options, /*isGpu=*/true);
-  if (vulkan || vulkan.error().code != ErrorCode::NoDevice)
-    return vulkan;
-  return Failure{ErrorCode::NoDevice,
-                 cuda.error().text + "; " + vulkan.error().text};
+  std::string reasons;
+  for (auto open : {openCuda, openHip, +[](const DeviceOptions &options) {
+                      return openVulkan("vulkan", options, /*isGpu=*/true);
+                    }}) {
+    auto device = open(options);
+    if (device || device.error().code != ErrorCode::NoDevice)
+      return device;
+    reasons += (reasons.empty() ? "" : "; ") + device.error().text;
+  }
+  return Failure{ErrorCode::NoDevice, reasons};
 }
 
 static Result<std::shared_ptr<runtime::Device>>
@@ -130,8 +143,16 @@ constexpr Kind kinds[] = {
                                options.tape_budget);
      }},
     {"cuda", "",
-     [](const std::string &name, const DeviceOptions &options) {
-       return openGpu(name, options, runtime::cuda::openCuda(0));
+     [](const std::string &, const DeviceOptions &options) {
+       return openCuda(options);
+     }},
+    {"hip", "",
+     [](const std::string &, const DeviceOptions &options) {
+       return openHip(options);
+     }},
+    {"amd", " (the same)",
+     [](const std::string &, const DeviceOptions &options) {
+       return openHip(options);
      }},
     {"vulkan", "",
      [](const std::string &name, const DeviceOptions &options) {

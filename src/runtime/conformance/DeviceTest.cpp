@@ -26,7 +26,10 @@ class DeviceConformance : public conformance::OnDevice {
 protected:
   /// Whether the host waits for it at all.
   bool isAsynchronous() const { return device->hostCopies(); }
-  bool hasStreams() const { return device->info().name.ends_with("cuda"); }
+  bool hasStreams() const {
+    const std::string &name = device->info().name;
+    return name.ends_with("cuda") || name.ends_with("hip");
+  }
 
   static void check(const Result<> &result) {
     EXPECT_TRUE(result.ok()) << result.error().text;

@@ -2,11 +2,11 @@
 
 #include "runtime/cpu/CpuDevice.h"
 #include "runtime/cuda/CudaDriver.h"
-#include "runtime/cuda/FakeCuda.h"
 #include "runtime/cuda/Ptx.h"
 #include "runtime/gpu/GpuDevice.h"
 #include "runtime/simt/Callbacks.h"
 #include "runtime/simt/SimtDevice.h"
+#include "runtime/streams/Fakes.h"
 #include "runtime/vulkan/VulkanDriver.h"
 
 #include <algorithm>
@@ -99,21 +99,29 @@ void fakeFill(std::span<const uint64_t> words) {
   std::fill_n(reinterpret_cast<uint64_t *>(words[0]), words[1], words[2]);
 }
 
-const cuda::FakeCuda &fakeCuda() {
-  static cuda::FakeCuda fake;
-  fake.kernels["affine$kernel"].body = fakeAffine;
-  fake.kernels["fill$kernel"].body = fakeFill;
-  return fake;
+/// One lives at a time, longer than the devices on it.
+streams::FakeGpu &fakeFor(const streams::Fake &kind) {
+  static std::string name;
+  static std::unique_ptr<streams::FakeGpu> fake;
+  if (std::exchange(name, kind.name) != kind.name) {
+    fake = nullptr;
+    fake = kind.make();
+  }
+  fake->kernels["affine$kernel"].body = fakeAffine;
+  fake->kernels["fill$kernel"].body = fakeFill;
+  return *fake;
 }
 
-/// The driver of CUDA on an API that queues work as a GPU does.
-Result<std::shared_ptr<Device>> openFakeCuda(size_t limit) {
+/// A driver on an API that queues work as a GPU does.
+Result<std::shared_ptr<Device>> openFake(const streams::Fake &kind,
+                                         size_t limit) {
   static std::mutex mutex;
   std::lock_guard lock(mutex);
-  auto driver = cuda::openCuda(fakeCuda().api(), 0);
+  auto driver = kind.open(fakeFor(kind));
   if (!driver)
     return driver.error();
-  return gpu::openGpu("fakecuda", "sm_90", *driver,
+  std::string chip = (*driver)->properties().chip;
+  return gpu::openGpu("fake" + kind.name, chip, *driver,
                       {.memoryLimit = limit, .validate = true});
 }
 
@@ -136,16 +144,28 @@ Result<std::shared_ptr<Device>> openVulkan(size_t limit) {
 
 struct Opener {
   std::string name;
-  Result<std::shared_ptr<Device>> (*open)(size_t limit);
+  std::function<Result<std::shared_ptr<Device>>(size_t limit)> open;
 };
 
-const Opener openers[] = {
+const Opener devices[] = {
     {"cpu", [](size_t limit) { return openCpu(2, limit); }},
     {"simt",
      [](size_t limit) { return openSimt(2, limit, {.validate = true}); }},
-    {"fakecuda", openFakeCuda},
     {"cuda", openCuda},
     {"vulkan", openVulkan}};
+
+std::vector<Opener> makeOpeners() {
+  std::vector<Opener> all(std::begin(devices), std::end(devices));
+  for (const streams::Fake &kind : streams::fakes)
+    all.push_back({"fake" + kind.name,
+                   [&](size_t limit) { return openFake(kind, limit); }});
+  return all;
+}
+
+const std::vector<Opener> &openers() {
+  static const std::vector<Opener> all = makeOpeners();
+  return all;
+}
 
 KernelCode affineFor(std::string image) {
   KernelCode code;
@@ -160,20 +180,21 @@ KernelCode affineFor(std::string image) {
 
 std::vector<std::string> names() {
   std::vector<std::string> all;
-  for (const Opener &opener : openers)
+  for (const Opener &opener : openers())
     all.push_back(opener.name);
   return all;
 }
 
 Result<std::shared_ptr<Device>> open(const std::string &name, size_t limit) {
-  return std::ranges::find(openers, name, &Opener::name)->open(limit);
+  return std::ranges::find(openers(), name, &Opener::name)->open(limit);
 }
 
 const KernelCode &affine(const std::string &device) {
   static const KernelCode ofCuda = affineFor(ptx());
   static const KernelCode ofVulkan =
       affineFor({std::begin(spirv), std::end(spirv)});
-  return device == "vulkan" ? ofVulkan : ofCuda;
+  static const KernelCode ofHip = affineFor(hip::ElfHead().text());
+  return device == "vulkan" ? ofVulkan : device == "fakehip" ? ofHip : ofCuda;
 }
 
 std::vector<uint64_t> affineArguments(Buffer y, uint64_t factor,

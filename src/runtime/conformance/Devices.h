@@ -8,7 +8,7 @@
 
 namespace costate::runtime::conformance {
 
-/// `fakecuda` is the driver of CUDA without a GPU.
+/// `fakecuda` and `fakehip` are the drivers of CUDA and HIP without GPUs.
 std::vector<std::string> names();
 
 /// With validation where it costs little. `limit` in bytes. NoDevice if this

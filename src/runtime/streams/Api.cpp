@@ -29,7 +29,7 @@ const char *findAll(const Lookup &lookup, const Symbols &symbols,
 Result<> initialise(const Api &api) {
   Status status = api.init(0);
   const Words &words = api.words();
-  if (status == noDevice)
+  if (status == noDevice || status == invalidDevice)
     return Failure{ErrorCode::NoDevice,
                    std::string(words.driver) +
                        " finds no GPU that it may use; see " + words.search +

@@ -16,7 +16,7 @@ using Status = int;
 constexpr Status success = 0;
 constexpr Status invalidValue = 1;
 constexpr Status outOfMemory = 2;
-constexpr Status noDevice = 100;
+constexpr Status noDevice = 100, invalidDevice = 101;
 constexpr Status notReady = 600;
 constexpr Status notSupported = 801;
 /// A stream is captured, and this cannot be.

@@ -3,6 +3,8 @@
 
 #include "runtime/cuda/CudaDriver.h"
 #include "runtime/cuda/FakeCuda.h"
+#include "runtime/hip/FakeHip.h"
+#include "runtime/hip/HipDriver.h"
 
 namespace costate::runtime::streams {
 
@@ -20,6 +22,13 @@ inline const Fake fakes[] = {
      },
      [](FakeGpu &gpu) {
        return cuda::openCuda(static_cast<cuda::FakeCuda &>(gpu).api(), 0);
+     }},
+    {"hip", hip::ElfHead().text(),
+     []() -> std::unique_ptr<FakeGpu> {
+       return std::make_unique<hip::FakeHip>();
+     },
+     [](FakeGpu &gpu) {
+       return hip::openHip(static_cast<hip::FakeHip &>(gpu).api(), 0);
      }},
 };
 
