@@ -70,8 +70,9 @@ static Device deviceFor(const Foreign &data,
                         const std::optional<Device> &wanted) {
   std::string memory = memoryOf(data);
   Device device = wanted ? *wanted : Device::best();
-  std::string own = device.name() == "cuda" ? "cuda" : "host";
-  if (own != memory)
+  std::string name = device.name();
+  bool isOwn = name == "cuda" || name == "hip" || name == "metal";
+  if ((isOwn ? name : "host") != memory)
     reject("the memory of " + contentsText(data) + " is that of the " +
            (memory == "host" ? "host" : "GPU") + ", which device `" +
            device.name() + "` does not use; copy it there");
@@ -128,11 +129,18 @@ static LentMemory lendTo(AnyArray &array, std::optional<int64_t> stream,
 
 /// As DLPack counts them.
 static int32_t deviceType(const AnyArray &array) {
-  constexpr int32_t vulkan = 7;
+  constexpr int32_t vulkan = 7, metal = 8, rocm = 10;
   std::string name = array.device().name();
   return name == "cuda"               ? nb::device::cuda::value
+         : name == "hip"              ? rocm
+         : name == "metal"            ? metal
          : name.starts_with("vulkan") ? vulkan
                                       : nb::device::cpu::value;
+}
+
+static bool isLent(int32_t deviceType) {
+  return deviceType == nb::device::cpu::value ||
+         deviceType == nb::device::cuda::value;
 }
 
 static nb::object view(AnyArray &array, bool writable) {
@@ -170,9 +178,11 @@ static std::optional<int64_t> streamOf(nb::object wish) {
 static nb::object toDlpack(AnyArray &array, nb::kwargs wishes) {
   nb::object stream = takeWish(wishes, "stream");
   bool writable = !takeWish(wishes, "read_only").is(nb::bool_(true));
-  if (array.device().name().starts_with("vulkan"))
-    throw nb::buffer_error("only the device itself uses the memory of an array "
-                           "on `vulkan`; pass a copy, such as x.to_numpy()");
+  if (!isLent(deviceType(array)))
+    throw nb::buffer_error(
+        ("only the device itself uses the memory of an array on `" +
+         array.device().name() + "`; pass a copy, such as x.to_numpy()")
+            .c_str());
   if (PyObject_IsTrue(takeWish(wishes, "copy").ptr())) {
     if (deviceType(array) != nb::device::cpu::value)
       throw nb::buffer_error("no copies of arrays on `cuda`");

@@ -334,10 +334,20 @@ def test_init_options():
     assert cfg.default_fp == ti.f64 and cfg.debug and cfg.arch == ti.cpu
     with pytest.warns(UserWarning, match="unknown option `no_such_option`"):
         ti.init(arch=ti.cpu, no_such_option=1)
-    with pytest.warns(UserWarning, match=r"Arch=\[Arch.metal\] .* falling back to Arch.*`metal`"):
-        ti.init(arch=ti.metal)
-    with pytest.raises(ti.NoDevice, match="none of .*metal"):
-        ti.init(arch=ti.metal, enable_fallback=False)
+    with pytest.warns(UserWarning, match=r"Arch=\[Arch.opengl\] .* falling back to Arch.*`opengl`"):
+        ti.init(arch=ti.opengl)
+    with pytest.raises(ti.NoDevice, match="none of .*opengl"):
+        ti.init(arch=ti.opengl, enable_fallback=False)
+
+
+@pytest.mark.parametrize("arch, why", [("amdgpu", "HIP"), ("metal", "Metal")])
+def test_devices_that_are_not_here_say_what_is_missing(arch, why):
+    kind = getattr(ti, arch)
+    if ti.lang.misc.is_arch_supported(kind):
+        pytest.skip(f"{arch} is here")
+    with pytest.raises(ti.NoDevice, match=f"none of .*{arch}.* is here: .*{why}.*; use arch=cpu"):
+        ti.init(arch=kind, enable_fallback=False)
+    assert kind not in ti.gpu or ti.gpu.index(ti.cuda) < ti.gpu.index(kind)
 
 
 def test_init_happens_by_itself():

@@ -42,6 +42,11 @@ public:
     (void)wait();
     buffers.release(address);
   }
+  Result<> adopt(std::byte *, size_t) override {
+    return Failure{ErrorCode::BadArgument,
+                   "`metal` cannot use memory that others have allocated; "
+                   "copy it into an array of the device"};
+  }
   size_t freeBytes() override {
     size_t used = buffers.used();
     return info.memory - std::min(info.memory, used);

@@ -91,6 +91,8 @@ TEST_F(MetalRuntime, MemoryIsThatOfTheGpu) {
   driver->releaseHost(host);
   driver->release(memory);
   EXPECT_EQ(fake.resident, before);
+  std::byte theirs;
+  EXPECT_FALSE(driver->adopt(&theirs, 1).ok());
 }
 
 TEST_F(MetalRuntime, BuffersThatAreNilAreNoMemory) {

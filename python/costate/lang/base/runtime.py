@@ -65,13 +65,13 @@ class Arch:
 
 
 # By kind, the device; None: there are none yet.
-_DEVICE: dict[str, str | None] = dict(x64="cpu", arm64="cpu", cuda="cuda", vulkan="vulkan", metal=None, amdgpu=None, opengl=None, gles=None,
+_DEVICE: dict[str, str | None] = dict(x64="cpu", arm64="cpu", cuda="cuda", vulkan="vulkan", metal="metal", amdgpu="hip", opengl=None, gles=None,
                dx11=None, simt="simt", python="cpu")
 x64, arm64, cuda, vulkan, metal, amdgpu, opengl, gles, dx11, simt, python = map(Arch, _DEVICE)
 for _arch in (x64, arm64, cuda, vulkan, metal, amdgpu, opengl, python):
     setattr(Arch, _arch.name, _arch)
 cpu = arm64 if os.uname().machine in ("aarch64", "arm64") else x64
-gpu = [cuda, metal, vulkan, amdgpu]
+gpu = [cuda, amdgpu, metal, vulkan]
 
 _NAMES = {*_DEVICE, "cpu", "gpu"}
 #: A kind of device, or several in the order of preference.
@@ -225,7 +225,7 @@ def _wanted(arch: Wanted) -> list[tuple[Arch, str | None]]:
     """The requested kinds of device in order, each with the name of its device."""
     if arch is gpu or arch == "gpu":
         named = _device_name(vulkan)
-        return [(cuda, "cuda"), (vulkan, named if named and ":" in named else "gpu")]
+        return [(cuda, "cuda"), (amdgpu, "hip"), (vulkan, named if named and ":" in named else "gpu")]
     if isinstance(arch, Arch):
         return [(arch, _device_name(arch))]
     if not isinstance(arch, str):
@@ -259,11 +259,11 @@ def init(arch: Wanted | None = None, default_fp: DataType | type | None = None, 
          enable_fallback: bool = True, **options: Any) -> None:
     """Chooses the device and the options of all kernels, and forgets what was before.
 
-    `arch`: `cpu`, `gpu`, `cuda`, `vulkan`, or a list of them in order of preference; what is not
-    there falls back to the CPU with a warning, or is `NoDevice` with `enable_fallback=False`. One of
-    several devices of Vulkan is named by "vulkan:1" or "vulkan:part of its name", or by the
-    environment variable QD_VISIBLE_DEVICE=1. `gpu` is CUDA, else a GPU of Vulkan, and no driver of
-    it for the CPU.
+    `arch`: `cpu`, `gpu`, `cuda`, `amdgpu` (by HIP), `vulkan`, `metal`, or a list of them in order of
+    preference; what is not there falls back to the CPU with a warning, or is `NoDevice` with
+    `enable_fallback=False`. One of several devices of Vulkan is named by "vulkan:1" or "vulkan:part of
+    its name", or by the environment variable QD_VISIBLE_DEVICE=1. `gpu` is CUDA, else HIP, else a GPU
+    of Vulkan, and no driver of it for the CPU.
     `default_fp`, `default_ip`: the types of literals. `debug`: checks indices, assertions and
     races. `random_seed`, `cpu_max_num_threads`, `device_memory_GB`, `deterministic`, `fast_math`,
     `find_nan`. `lanes`: how many work items a CPU runs as lanes of a vector, 0 for what pays.
@@ -293,7 +293,7 @@ def _arch_of_environment(arch: Wanted | None) -> Wanted | None:
         return arch
     if text.partition(":")[0] not in _NAMES:
         raise QuadrantsRuntimeError(f"the environment variable {name} is {text!r}, which is no kind of device; use cpu, "
-                                    "gpu, cuda, vulkan, simt or python")
+                                    "gpu, cuda, amdgpu, vulkan, metal, simt or python")
     if arch is None or name.startswith("TI_"):
         return text
     warnings.warn(f"the environment variable {name}={text} has no effect: `init` is given `arch`", stacklevel=4)
