@@ -15,7 +15,7 @@ static inline unsigned long long deviceAdd(unsigned long long *cell,
 /// cell is there after.
 static inline unsigned long long deviceAddInOrder(unsigned long long *cell,
                                                   unsigned long long value) {
-#if defined(__NVPTX__) && !defined(COSTATE_VULKAN)
+#if defined(__NVPTX__) && !defined(COSTATE_TRANSLATED)
   unsigned long long old;
   __asm__ volatile("atom.acq_rel.gpu.global.add.u64 %0, [%1], %2;"
                    : "=l"(old)

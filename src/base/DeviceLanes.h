@@ -1,18 +1,18 @@
 #pragma once
-/// Lanes of a warp, in C: a constant for a GPU, and a choice of the device for
-/// the host as one.
+/// Lanes of a warp, in C: a constant for GPUs, which targets of several answer
+/// when they make kernels, and a choice of the device for the host as one.
 
 // NOLINTBEGIN
 
-#ifdef __NVPTX__
-#ifndef COSTATE_LANES
-#define COSTATE_LANES 32
-#endif
-enum { deviceLanes = COSTATE_LANES };
+#if defined(__NVPTX__) && !defined(COSTATE_ASKS_LANES)
+enum { deviceLanes = 32 };
 #else
 #ifdef __cplusplus
 extern "C" long costate_device_lanes(void);
 #else
+#ifdef __NVPTX__
+__attribute__((const))
+#endif
 long costate_device_lanes(void);
 #endif
 #define deviceLanes ((unsigned)costate_device_lanes())

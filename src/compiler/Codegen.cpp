@@ -14,8 +14,10 @@
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/xxhash.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 
@@ -113,13 +115,15 @@ void keepOnly(llvm::Module &module,
   }
 }
 
-/// For those who want to read it: COSTATE_KEEP_CODE names a folder.
+/// For those who want to read it: COSTATE_KEEP_CODE names a folder. Kernels of
+/// one name have files of their own.
 void keepImage(const std::string &symbol, const std::string &image,
                const char *extension) {
   const char *folder = std::getenv("COSTATE_KEEP_CODE");
   if (!folder || !*folder)
     return;
-  std::ofstream(std::string(folder) + "/" + symbol + extension,
+  std::string number = llvm::utohexstr(llvm::xxh3_64bits(image));
+  std::ofstream(std::string(folder) + "/" + symbol + "-" + number + extension,
                 std::ios::binary)
       << image;
 }

@@ -28,7 +28,8 @@ constexpr const char *gathersAttr = "costate-gathers";
 constexpr const char *placeName = "costate_device_tape_place";
 constexpr const char *drainsName = "costate_device_tape_drains";
 constexpr const char *sortName = "costate_device_sort_begin";
-/// What the code of the Vulkan library depends on.
+/// What the code of a library depends on.
+constexpr const char *lanesName = "costate_device_lanes";
 constexpr const char *hasWarpsName = "costate_device_has_warps";
 constexpr const char *reconvergesName = "costate_device_reconverges";
 
@@ -515,6 +516,7 @@ Result<> makeKernels(Module &module, TargetMachine &machine,
     inlineAllButScalar(module);
   }
   for (Function &function : module) {
+    answer(function, lanesName, form.shape.lanes);
     answer(function, hasWarpsName, form.shape.hasWarps);
     answer(function, reconvergesName, form.reconverges);
   }

@@ -33,7 +33,7 @@ enum Kind {
 static long bits(double number) { return __builtin_bit_cast(long, number); }
 
 // Ends the thread.
-#ifdef COSTATE_VULKAN
+#ifdef COSTATE_TRANSLATED
 #define NOINLINE
 __attribute__((noreturn)) void costate_device_exit(void);
 _Bool costate_device_opaque(_Bool value);

@@ -290,9 +290,9 @@ TAPE_INLINE void costate_device_tape_fence(void) {
 }
 
 // NVIDIA's assembler for CUDA would load rows right before their use, one after
-// the other; it takes no load across a barrier. By Vulkan this does nothing.
+// the other; it takes no load across a barrier. Elsewhere this does nothing.
 TAPE_INLINE void costate_device_tape_ahead(void) {
-#if !defined(COSTATE_VULKAN)
+#if !defined(COSTATE_TRANSLATED)
   costate_device_warp_barrier();
 #endif
 }
@@ -326,7 +326,7 @@ TAPE_INLINE void costate_device_tape_report(struct TapeWorker *worker,
   unsigned rows = need, few = minRows;
   worker->need = worker->need > rows ? worker->need : rows;
   worker->minRows = worker->minRows > few ? worker->minRows : few;
-#if defined(__NVPTX__) && !defined(COSTATE_VULKAN)
+#if defined(__NVPTX__) && !defined(COSTATE_TRANSLATED)
   // Here, and not after the reverse sweep with all that they follow from.
   __asm__ volatile("" : "+r"(worker->need), "+r"(worker->minRows));
 #endif

@@ -52,7 +52,8 @@ Result<std::string> deviceText(compiler::Program &program,
                                compiler::Derivation derivation,
                                const std::string &language,
                                const std::string &chip) {
-  if (!compiler::isOf(chip, *compiler::kindWith(language)))
+  const compiler::TargetKind &kind = *compiler::kindWith(language);
+  if (!compiler::isOf(chip, kind))
     return Failure{ErrorCode::BadFile, "`" + chip + "` is no chip for " +
                                            language + ", as `" +
                                            usualChip(language) + "` is"};
@@ -61,6 +62,8 @@ Result<std::string> deviceText(compiler::Program &program,
   if (!code)
     return code.error();
   const std::string &image = code->device->image;
+  if (kind.text)
+    return kind.text(image);
   return isSpirv(image) ? disassembled(image) : image;
 }
 

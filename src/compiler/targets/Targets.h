@@ -18,6 +18,8 @@ struct TargetKind {
   const char *language = nullptr;
   /// The chip that tools show code for.
   std::string (*usual)() = nullptr;
+  /// Code in that language. Null: an image is text, or SPIR-V.
+  Result<std::string> (*text)(const std::string &image) = nullptr;
   /// Null: `target` is of another kind.
   std::unique_ptr<TargetBackend> (*make)(const std::string &target);
 };

@@ -1,6 +1,7 @@
 #include "conversion/LLVMToSPIRV/Prepare.h"
 
 #include "base/VulkanChip.h"
+#include "conversion/KernelForm.h"
 #include "conversion/LLVMPasses.h"
 
 #include "llvm/Analysis/TargetTransformInfo.h"
@@ -12,7 +13,6 @@
 #include "llvm/IR/ReplaceConstant.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
-#include "llvm/Transforms/Utils/Local.h"
 #include "llvm/Transforms/Utils/LowerMemIntrinsics.h"
 
 using namespace llvm;
@@ -21,39 +21,6 @@ namespace costate::conversion {
 namespace {
 
 constexpr unsigned globalSpace = 1, sharedSpace = 3;
-constexpr const char *exitName = "costate_device_exit";
-
-bool isCallOf(const Instruction &instruction, StringRef name) {
-  auto *call = dyn_cast<CallInst>(&instruction);
-  return call && call->getCalledFunction() &&
-         call->getCalledFunction()->getName() == name;
-}
-
-void replaceUnreachable(Function &function) {
-  for (BasicBlock &block : function) {
-    auto *end = dyn_cast<UnreachableInst>(block.getTerminator());
-    if (!end)
-      continue;
-    IRBuilder<> builder(end);
-    Type *type = function.getReturnType();
-    if (type->isVoidTy())
-      builder.CreateRetVoid();
-    else
-      builder.CreateRet(Constant::getNullValue(type));
-    end->eraseFromParent();
-  }
-}
-
-/// A thread ends where its kernel does.
-void replaceExits(Function &function) {
-  SmallVector<Instruction *> exits;
-  for (Instruction &instruction : instructions(function))
-    if (isCallOf(instruction, exitName))
-      exits.push_back(&instruction);
-  for (Instruction *exit : exits)
-    changeToUnreachable(exit);
-  replaceUnreachable(function);
-}
 
 void expandCopies(Function &function, const TargetTransformInfo &costs) {
   SmallVector<MemIntrinsic *> copies;
@@ -69,29 +36,6 @@ void expandCopies(Function &function, const TargetTransformInfo &costs) {
       expandMemMoveAsLoop(cast<MemMoveInst>(copy), costs);
     copy->eraseFromParent();
   }
-}
-
-void moveToPrivate(AllocaInst &memory) {
-  for (User *user : make_early_inc_range(memory.users()))
-    if (auto *lifetime = dyn_cast<LifetimeIntrinsic>(user))
-      lifetime->eraseFromParent();
-  IRBuilder<> builder(&memory);
-  auto *own = builder.CreateAlloca(memory.getAllocatedType(), privateSpace,
-                                   memory.getArraySize());
-  own->setAlignment(memory.getAlign());
-  memory.replaceAllUsesWith(builder.CreateAddrSpaceCast(own, memory.getType()));
-  memory.eraseFromParent();
-}
-
-/// So that the passes of LLVM follow where private pointers go.
-void markPrivate(Function &function) {
-  SmallVector<AllocaInst *> all;
-  for (Instruction &instruction : instructions(function))
-    if (auto *memory = dyn_cast<AllocaInst>(&instruction);
-        memory && memory->getAddressSpace() != privateSpace)
-      all.push_back(memory);
-  for (AllocaInst *memory : all)
-    moveToPrivate(*memory);
 }
 
 /// Pointers that may point into shared memory or elsewhere.
@@ -224,7 +168,7 @@ void prepareForSpirv(Module &module, TargetMachine &machine,
   for (Function &function : module) {
     if (function.isDeclaration())
       continue;
-    replaceExits(function);
+    endThreadsByReturning(function);
     expandCopies(function, machine.getTargetTransformInfo(function));
     markPrivate(function);
   }

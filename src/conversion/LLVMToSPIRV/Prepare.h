@@ -1,6 +1,8 @@
 #pragma once
 /// LLVM IR of kernels to LLVM IR that has a counterpart in SPIR-V.
 
+#include "conversion/KernelForm.h"
+
 namespace llvm {
 class Function;
 class Module;
@@ -13,13 +15,10 @@ struct VulkanFeatures;
 
 namespace costate::conversion {
 
-/// The address space of private memory; all that is left in none is global.
-constexpr unsigned privateSpace = 5;
-
 /// Expects kernels that everything with pointers is inlined into, optimised for
-/// `machine`. Gives each pointer the address space of what it points to, and
-/// replaces switches, vectors, copies of memory, the ends of threads and what
-/// atomics a device lacks.
+/// `machine`. Gives each pointer the address space of what it points to, where
+/// all that is left in none is global, and replaces switches, vectors, copies
+/// of memory, the ends of threads and what atomics a device lacks.
 void prepareForSpirv(llvm::Module &module, llvm::TargetMachine &machine,
                      const VulkanFeatures &features);
 

@@ -1,18 +1,16 @@
 #include "compiler/targets/cuda/Nvidia.h"
 
+#include "compiler/BackEnd.h"
 #include "compiler/GpuMachine.h"
 #include "compiler/GpuModule.h"
 #include "compiler/targets/cuda/LateGuards.h"
 #include "compiler/targets/cuda/Library.h"
 #include "compiler/targets/cuda/NvidiaAssembly.h"
 
-#include "llvm/IR/DiagnosticInfo.h"
-#include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Intrinsics.h"
-#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/PatternMatch.h"
 #include "llvm/MC/MCSubtargetInfo.h"
@@ -53,77 +51,6 @@ StringRef ptxFeature(unsigned chip, unsigned words) {
   if (chip > newestOfOldPtx)
     return "";
   return words > wordsOfOldPtx ? "+ptx81" : "+ptx78";
-}
-
-/// Intrinsics for which NVPTX ends the process, gives up, or approximates.
-bool hasNoCode(Intrinsic::ID id) {
-  switch (id) {
-  case Intrinsic::sin:
-  case Intrinsic::cos:
-  case Intrinsic::tan:
-  case Intrinsic::asin:
-  case Intrinsic::acos:
-  case Intrinsic::atan:
-  case Intrinsic::atan2:
-  case Intrinsic::sinh:
-  case Intrinsic::cosh:
-  case Intrinsic::tanh:
-  case Intrinsic::sincos:
-  case Intrinsic::sincospi:
-  case Intrinsic::exp:
-  case Intrinsic::exp2:
-  case Intrinsic::exp10:
-  case Intrinsic::log:
-  case Intrinsic::log2:
-  case Intrinsic::log10:
-  case Intrinsic::pow:
-  case Intrinsic::powi:
-  case Intrinsic::modf:
-  case Intrinsic::lrint:
-  case Intrinsic::llrint:
-  case Intrinsic::lround:
-  case Intrinsic::llround:
-    return true;
-  default:
-    return false;
-  }
-}
-
-/// `frem` is expanded to something that is not exact, wide atomics not at all.
-bool hasNoCode(const Instruction &instruction) {
-  constexpr unsigned widestAtomic = 64;
-  if (instruction.getOpcode() == Instruction::FRem)
-    return true;
-  return instruction.isAtomic() &&
-         (instruction.getType()->isIntegerTy() &&
-          instruction.getType()->getIntegerBitWidth() > widestAtomic);
-}
-
-/// Functions of others, and intrinsics of other processors.
-bool hasNoCode(const Function &function) {
-  if (!function.isIntrinsic())
-    return true;
-  if (function.isTargetIntrinsic())
-    return !function.getName().starts_with("llvm.nvvm.");
-  return hasNoCode(function.getIntrinsicID());
-}
-
-/// What is left over that has no code on the GPU.
-std::string leftOver(const Module &module) {
-  SetVector<StringRef> names;
-  for (const Function &function : module) {
-    if (function.isDeclaration() && !function.use_empty() &&
-        hasNoCode(function))
-      names.insert(function.getName());
-    for (const Instruction &instruction : instructions(function))
-      if (hasNoCode(instruction))
-        names.insert(instruction.getOpcodeName());
-  }
-  for (const GlobalVariable &global : module.globals())
-    if (global.isDeclaration() && !global.use_empty() &&
-        global.getAddressSpace() != sharedSpace)
-      names.insert(global.getName());
-  return join(names, "`, `");
 }
 
 bool isExtremum(const User *user) {
@@ -196,50 +123,6 @@ void joinGuards(Module &module) {
     }
 }
 
-/// Errors of the back end, which else would end the process.
-class Collector final : public DiagnosticHandler {
-public:
-  explicit Collector(std::string &errors) : errors(errors) {}
-  bool handleDiagnostics(const DiagnosticInfo &info) override {
-    if (info.getSeverity() != DS_Error)
-      return true;
-    raw_string_ostream stream(errors);
-    DiagnosticPrinterRawOStream printer(stream);
-    info.print(printer);
-    stream << "; ";
-    return true;
-  }
-
-private:
-  std::string &errors;
-};
-
-Result<std::string> print(Module &module, TargetMachine &machine) {
-  SmallString<0> text;
-  raw_svector_ostream stream(text);
-  legacy::PassManager passes;
-  if (machine.addPassesToEmitFile(passes, stream, nullptr,
-                                  CodeGenFileType::AssemblyFile))
-    return Failure{ErrorCode::Internal, "this target emits no text"};
-  passes.run(module);
-  return text.str().str();
-}
-
-/// Collects errors of a context while it lives.
-class Watch {
-public:
-  explicit Watch(LLVMContext &context)
-      : context(context), before(context.getDiagnosticHandler()) {
-    context.setDiagnosticHandler(std::make_unique<Collector>(errors));
-  }
-  ~Watch() { context.setDiagnosticHandler(std::move(before)); }
-  std::string errors;
-
-private:
-  LLVMContext &context;
-  std::unique_ptr<DiagnosticHandler> before;
-};
-
 } // namespace
 
 Result<std::unique_ptr<TargetMachine>> nvidiaMachine(const std::string &chip,
@@ -261,20 +144,19 @@ Result<std::string> emitPtx(Module &module, const std::string &chip) {
   if (!machine)
     return machine.error();
   joinGuards(module);
-  Watch watch(module.getContext());
+  BackEndErrors errors(module.getContext());
   GpuForm form{"NVIDIA GPUs", largestWords, cudaLibrary(), nvidiaShape};
   form.unrollsAgain = true;
   if (Result<> made = makeKernels(module, **machine, form); !made)
     return made.error();
   hideNegations(module);
   compareLate(module);
-  if (std::string names = leftOver(module); !names.empty())
-    return Failure{ErrorCode::Internal,
-                   "there is no code for NVIDIA GPUs for `" + names + "`"};
-  Result<std::string> text = print(module, **machine);
-  if (text && !watch.errors.empty())
-    return Failure{ErrorCode::Internal,
-                   "code for NVIDIA GPUs cannot be made: " + watch.errors};
+  if (Result<> has = checkHasCode(module, "llvm.nvvm.", form.gpus); !has)
+    return has.error();
+  Result<std::string> text =
+      runBackEnd(module, **machine, CodeGenFileType::AssemblyFile);
+  if (Result<> made = errors.check(form.gpus); !made)
+    return made.error();
   return text;
 }
 
