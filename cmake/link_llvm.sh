@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # link_llvm.sh OBJECTS OUTPUT ARCHIVES TOOLS COMPILER: links a shared library of
-# what the files listed in OBJECTS use of LLVM's and MLIR's static archives. It
+# what the files listed in OBJECTS use of LLVM's, MLIR's and LLD's static archives. It
 # exports just that, so that all the rest of the archives stays away.
 set -euo pipefail
 objects=$1 output=$2 archives=$3 tools=$4 compiler=$5
@@ -8,7 +8,7 @@ here=$(dirname "${BASH_SOURCE[0]}")
 
 symbols=$output.symbols
 xargs "$tools/llvm-nm" --format=posix --extern-only --no-sort --quiet <"$objects" |
-  awk '$1 ~ /4llvm|4mlir|^LLVM/ && $2 ~ /^[UwWVv]$/ { print $2, $1 }' | sort -u >"$symbols"
+  awk '$1 ~ /4llvm|4mlir|3lld|^LLVM/ && $2 ~ /^[UwWVv]$/ { print $2, $1 }' | sort -u >"$symbols"
 
 # Wanted: what no object defines. Exported as well: what both sides define, for
 # there must be one of it at run time. With a version, for a driver that is loaded
@@ -17,7 +17,7 @@ awk '$1 == "U" { print "-Wl,--undefined=" $2 }' "$symbols" >"$output.wanted"
 awk 'BEGIN { print "COSTATE_LLVM { global:" } { print "  \"" $2 "\";" } END { print "  local: *; };" }' \
   "$symbols" >"$output.exports"
 
-mapfile -t libraries < <(ls "$archives"/libMLIR*.a "$archives"/libLLVM*.a |
+mapfile -t libraries < <(ls "$archives"/libMLIR*.a "$archives"/libLLVM*.a "$archives"/liblld{ELF,Common}.a |
   grep -vE 'libMLIR[A-Za-z]*Test|libMLIRCAPI')
 "$compiler" -shared -fuse-ld=lld -o "$output" -Wl,-soname,"$(basename "$output")" \
   -Wl,--gc-sections,-z,defs,--undefined-version,--version-script="$output.exports" \

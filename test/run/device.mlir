@@ -22,6 +22,11 @@
 // METAL: kernel void f_wave{{.*}}(COSTATE_PARAMETERS) {
 // METAL: costate_f64_mul(
 // METAL: costate_store64(
+// RUN: costate-run %s --emit amdgcn | FileCheck %s --check-prefix=AMD
+// RUN: costate-run %s --emit amdgcn --grad --chip gfx1201 | FileCheck %s --check-prefix=AMD
+// AMD: "wave{{.*}}$kernel":
+// AMD: v_mul_f64
+// AMD: s_endpgm
 // RUN: not costate-run %s --emit metal 2>&1 | FileCheck %s --check-prefix=WIDE
 // WIDE: device.mlir:[[#]]:{{.*}} error: this device has no floats of 64 bits (f64)
 
@@ -30,7 +35,7 @@
 // RUN: not costate-run %s --emit spirv --chip sm_90 2>&1 | FileCheck %s --check-prefix=OTHER
 // OTHER: `sm_90` is no chip for spirv, as `vulkan1.3;subgroup=32;
 // RUN: not costate-run %s --emit ir --chip sm_90 2>&1 | FileCheck %s --check-prefix=IR
-// IR: --chip is for --emit of device code: ptx, spirv, metal
+// IR: --chip is for --emit of device code: ptx, amdgcn, spirv, metal
 // RUN: not costate-run %s --chip sm_90 2>&1 | FileCheck %s --check-prefix=ALONE
 // ALONE: --chip requires --emit
 

@@ -10,6 +10,8 @@ const char *const targetsOfAll[] = {"cpu",
                                     "simt",
                                     "simt;lanes=64",
                                     "sm_90",
+                                    "gfx942",
+                                    "gfx1100",
                                     "vulkan1.2;subgroup=32;f64",
                                     "metal3.2",
                                     "metal3.2;f64"};
@@ -39,7 +41,7 @@ TEST(Targets, GpusHaveAShape) {
   for (std::string target : targetsOfAll)
     if (runsOnGpu(target))
       EXPECT_EQ((*findTarget(target))->gpu()->lanes,
-                target.ends_with("lanes=64") ? 64 : 32)
+                target.ends_with("lanes=64") || target == "gfx942" ? 64 : 32)
           << target;
   EXPECT_FALSE(findTarget("simt;lanes=48").ok());
 }
@@ -50,7 +52,8 @@ TEST(Targets, OthersAreRefusedByName) {
   EXPECT_EQ(
       found.error().text,
       "nothing makes code for `vulkan1.2`; there are cpu, simt, simt;lanes=64, "
-      "NVIDIA chips as sm_90, Vulkan devices as vulkan1.2;subgroup=32;f64, "
+      "NVIDIA chips as sm_90, AMD chips as gfx942, Vulkan devices as "
+      "vulkan1.2;subgroup=32;f64, "
       "Metal as metal3.2");
   EXPECT_FALSE(runsOnGpu("vulkan1.2"));
 }
