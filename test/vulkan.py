@@ -5,6 +5,8 @@ It takes seconds to assemble a gradient, so these are few. All of them:
 COSTATE_DEVICE=vulkan PYTHONPATH=build/release/python .venv/bin/python -m pytest python/tests
 """
 
+import shutil
+
 import python
 import unit
 
@@ -13,7 +15,10 @@ PYTHON = ("test_core.py", "test_arrays.py", "test_random_programs.py", "lang/tes
 
 
 def run(root, build, preset):
-    counts = unit.run(root, build, preset, "devices,sample", COSTATE_DEVICE="vulkan", COSTATE_VALIDATE="1")
+    kept = build / "spirv"  # for the part radv
+    shutil.rmtree(kept, ignore_errors=True)
+    kept.mkdir()
+    counts = unit.run(root, build, preset, "devices,sample", COSTATE_DEVICE="vulkan", COSTATE_VALIDATE="1", COSTATE_KEEP_CODE=str(kept))
     if interpreter := python.interpreter(root, build, counts):
-        python.run_on("vulkan", interpreter, root, build, counts, PYTHON, COSTATE_VALIDATE="1")
+        python.run_on("vulkan", interpreter, root, build, counts, PYTHON, COSTATE_VALIDATE="1", COSTATE_KEEP_CODE=str(kept))
     return counts
