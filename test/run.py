@@ -1,8 +1,8 @@
 """Runs every test of a build and sums them up in one line.
 
 The parts: unit tests (GoogleTest), the same on the host as a GPU, also under
-several schedules, a part of them on Vulkan, by the text of Metal's language,
-SPIR-V by Mesa's compiler for AMD GPUs, text tests (lit), the Python
+several schedules, a part of them on Vulkan, by the text of Metal's language and by code
+for AMD GPUs on the host, SPIR-V by Mesa's compiler for these, text tests (lit), the Python
 package, its types, a program outside the tree, the listings of the documentation, its
 site and its gallery, ranks of MPI, a round through the benchmarks, the rules about the tree itself, and
 whether it links without shared LLVM.
@@ -15,6 +15,7 @@ import sys
 import time
 from pathlib import Path
 
+import amd
 import docs
 import external
 import gallery
@@ -51,7 +52,7 @@ def sanitizer_environment():
     return environment
 
 
-PARTS = {"unit": unit, "simt": simt, "schedules": schedules, "vulkan": vulkan, "metal": metal, "radv": radv, "text": text, "python": python, "types": typed,
+PARTS = {"unit": unit, "simt": simt, "schedules": schedules, "vulkan": vulkan, "metal": metal, "amd": amd, "radv": radv, "text": text, "python": python, "types": typed,
          "external": external, "listings": listings, "docs": docs, "gallery": gallery, "mpi": mpi, "smoke": smoke, "structure": structure,
          "package": package}
 QUICK = {"structure": structure.run, "text": text.run, "unit": unit.run_quick, "python": python.run_quick}

@@ -11,6 +11,7 @@
 #include "runtime/cuda/CudaDriver.h"
 #include "runtime/gpu/GpuDevice.h"
 #include "runtime/hip/HipDriver.h"
+#include "runtime/hip/HostAmd.h"
 #include "runtime/metal/HostMetal.h"
 #include "runtime/metal/MetalDriver.h"
 #include "runtime/simt/SimtDevice.h"
@@ -126,6 +127,18 @@ openHostMetal(const std::string &name, const DeviceOptions &options) {
                                                  {.f64 = which == "f64"}));
 }
 
+/// `name`: `amd-host`, or `amd-host:` and a chip.
+static Result<std::shared_ptr<runtime::Device>>
+openHostAmd(const std::string &name, const DeviceOptions &options) {
+  std::string chip = name.substr(std::min(name.size(), sizeof "amd-host"));
+  auto cpu = runtime::openCpu(options.threads, 0); // knows how many there are
+  if (!cpu)
+    return cpu.error();
+  return openGpu(name, options,
+                 runtime::hip::createHostAmd((*cpu)->info().threads,
+                                             chip.empty() ? "gfx942" : chip));
+}
+
 namespace {
 
 /// A kind of device.
@@ -167,6 +180,11 @@ constexpr Kind kinds[] = {
      [](const std::string &, const DeviceOptions &options) {
        return openSimt(options);
      }},
+    {"amd-host", " (for tests)",
+     [](const std::string &name, const DeviceOptions &options) {
+       return openHostAmd(name, options);
+     },
+     /*takesWhich=*/true},
     {"metal", "",
      [](const std::string &name, const DeviceOptions &options) {
        return openGpu(name, options, runtime::metal::openMetal());

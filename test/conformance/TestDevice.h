@@ -21,6 +21,7 @@ inline std::string kindOf(const Device &device) {
 /// Whether functions of maths are those of a GPU, whose last bits differ.
 inline bool hasOwnFunctions(const Device &device) {
   return kindOf(device) == "cuda" || kindOf(device) == "vulkan" ||
+         kindOf(device).starts_with("amd") || kindOf(device) == "hip" ||
          kindOf(device).starts_with("metal");
 }
 

@@ -49,7 +49,15 @@ int runThread(const BlockWork &work, int64_t inBlock) {
 }
 
 /// What threads wait for each other at.
-enum class Collective { Maximum, Sum, WarpBarrier, Barrier, Lanes, Active };
+enum class Collective {
+  Maximum,
+  Sum,
+  WarpBarrier,
+  Barrier,
+  Lanes,
+  Active,
+  Together
+};
 
 using syntax::GroupOp;
 
@@ -73,6 +81,7 @@ std::string textOf(Collective collective) {
     return "a barrier of the block";
   case Collective::Lanes:
   case Collective::Active:
+  case Collective::Together:
     return "an operation of the warp";
   }
   return "";
@@ -87,10 +96,12 @@ struct Wait {
   uint32_t mask = allLanes; ///< the lanes of a group that do it together
   GroupOp op = {};          ///< of Lanes
   int32_t distance = 0;     ///< of shuffles: a lane, or how far it is
+  LaneOp lanesDo = {};      ///< of Together
+  std::vector<int64_t> path = {};
 
   bool operator==(const Wait &other) const {
     return collective == other.collective && place == other.place &&
-           mask == other.mask && op == other.op;
+           mask == other.mask && op == other.op && path == other.path;
   }
   std::string text() const {
     if (collective == Collective::Lanes)
@@ -193,6 +204,7 @@ private:
   void releaseBlock();
   void releaseLanes(std::span<Lane> group, const Lane &lane);
   void releaseActive(std::span<Lane> group);
+  void releaseTogether(std::span<Lane> warp);
   static void shareMaximum(std::span<Lane> warp);
   void addUp(std::span<Lane> warp) const;
   void refuse(const Lane &lane, const Lane &other);
@@ -304,6 +316,7 @@ size_t Block::inGroup(const Lane &lane) const {
 bool Block::needs(const Lane &lane, const Lane &other) const {
   switch (lane.wait.collective) {
   case Collective::Active:
+  case Collective::Together:
     return false;
   case Collective::Barrier: // the other one may come to it later
     return other.wait.collective == Collective::Barrier;
@@ -363,6 +376,7 @@ void Block::releaseMet(size_t lane) {
   } else if (haveMet(warp, Collective::WarpBarrier)) {
     release(warp);
   }
+  releaseTogether(warp);
   std::span<Lane> group = groupOf(lane);
   for (const Lane &one : group)
     if (one.waits && one.wait.collective == Collective::Lanes)
@@ -430,6 +444,36 @@ void Block::releaseActive(std::span<Lane> group) {
       lane.value = mask;
       release(lane);
     }
+}
+
+/// Once all lanes wait for something, those that stand at the least path.
+void Block::releaseTogether(std::span<Lane> warp) {
+  const Lane *first = nullptr;
+  for (const Lane &lane : warp) {
+    if (!lane.ended && !lane.waits)
+      return;
+    if (lane.waits && lane.wait.collective == Collective::Together &&
+        (!first || lane.wait.path < first->wait.path))
+      first = &lane;
+  }
+  if (!first)
+    return;
+  std::vector<size_t> here;
+  for (size_t k = 0; k < warp.size(); ++k)
+    if (warp[k].waits && warp[k].wait == first->wait)
+      here.push_back(k);
+  std::vector<uint64_t> values(warp.size());
+  uint64_t ballot = 0;
+  for (size_t k : here) {
+    values[k] = warp[k].value;
+    ballot |= (warp[k].value & 1) << k;
+  }
+  for (size_t k : here) {
+    auto from = static_cast<size_t>(warp[k].wait.distance) % warpSize();
+    bool isBallot = warp[k].wait.lanesDo == LaneOp::Ballot;
+    warp[k].value = isBallot ? ballot : from < warp.size() ? values[from] : 0;
+    release(warp[k]);
+  }
 }
 
 void Block::shareMaximum(std::span<Lane> warp) {
@@ -577,6 +621,16 @@ int64_t costate::runtime::costate_device_lanes() {
 
 int64_t costate::runtime::costate_device_block_threads() {
   return simt::blockThreads;
+}
+
+uint64_t costate::runtime::simt::together(LaneOp op, uint64_t value,
+                                          int32_t from, const int64_t *path,
+                                          int64_t length) {
+  Wait wait{Collective::Together};
+  wait.distance = from;
+  wait.lanesDo = op;
+  wait.path.assign(path, path + length);
+  return runningBlock().meet(wait, value);
 }
 
 //===-- What kernels call: costate/detail/group_operations.def ------------===//

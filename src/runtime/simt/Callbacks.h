@@ -1,6 +1,8 @@
 #pragma once
 /// What device code calls on the host as a GPU.
 
+#include "base/AmdHost.h"
+
 #include <cstddef>
 #include <cstdint>
 
@@ -124,6 +126,10 @@ void costate_device_sort_end();
 }
 
 namespace simt {
+
+/// See AmdHostCalls.
+uint64_t together(LaneOp op, uint64_t value, int32_t from, const int64_t *path,
+                  int64_t length);
 
 /// `memory` is shared by the threads of a block; null if there is none.
 using DeviceEntry = void (*)(const uint64_t *words, int64_t thread,
