@@ -204,8 +204,8 @@ void convertToAmd(Module &module, TargetMachine &machine,
   convertKernels(module);
   conversion::runPasses(module, machine, [](PassBuilder &builder) {
     return conversion::parsePasses(
-        builder, "function(infer-address-spaces,sroa,instcombine,simplifycfg,"
-                 "early-cse,dce)");
+        builder, "function(infer-address-spaces,sroa,"
+                 "instcombine<no-verify-fixpoint>,simplifycfg,early-cse,dce)");
   });
 }
 
