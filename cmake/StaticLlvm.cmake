@@ -54,7 +54,7 @@ function(costate_link_llvm)
             ${COSTATE_LLVM_FILE} ${LLVM_LIBRARY_DIRS} ${LLVM_TOOLS_BINARY_DIR}
             ${CMAKE_CXX_COMPILER}
     DEPENDS ${objects} ${PROJECT_SOURCE_DIR}/cmake/link_llvm.sh
-            ${PROJECT_SOURCE_DIR}/cmake/older_libraries.c
+            ${PROJECT_SOURCE_DIR}/cmake/older_libraries.c ${PROJECT_SOURCE_DIR}/cmake/llvm_nothing.c
     COMMENT "Linking libcostate-llvm.so" VERBATIM)
   add_custom_target(costate-llvm-file DEPENDS ${COSTATE_LLVM_FILE})
 endfunction()

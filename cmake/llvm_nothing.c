@@ -1,0 +1,2 @@
+// What LLD would call of LLVM that nobody needs: see link_llvm.sh.
+void costate_nothing(void) {}
