@@ -173,12 +173,13 @@ TEST(Devices, AreNamedAndCounted) {
   for (std::string name : {"cpu:1", "simt2", "cud", ""})
     expectError(ErrorCode::NoDevice, {"`" + name + "`"},
                 [&] { Device::open(name); });
-  expectError(ErrorCode::NoDevice, {"`amd`", "cpu, cuda, vulkan, gpu"},
-              [] { Device::open("amd"); });
+  expectError(ErrorCode::NoDevice,
+              {"`opencl`", "cpu, cuda, hip, amd (the same), vulkan, gpu"},
+              [] { Device::open("opencl"); });
   const char *chosen = std::getenv("COSTATE_DEVICE");
   std::string before = chosen ? chosen : "";
-  setenv("COSTATE_DEVICE", "amd", 1);
-  expectError(ErrorCode::NoDevice, {"`amd`"}, [] { Device::best(); });
+  setenv("COSTATE_DEVICE", "opencl", 1);
+  expectError(ErrorCode::NoDevice, {"`opencl`"}, [] { Device::best(); });
   if (before.empty())
     unsetenv("COSTATE_DEVICE");
   else
