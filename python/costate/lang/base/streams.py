@@ -24,7 +24,7 @@ def _forget() -> None:
 
 
 def _own_handle(what: str) -> int:
-    if runtime.device().name == "cuda":
+    if runtime.device().name in ("cuda", "hip"):
         raise QuadrantsRuntimeError(f"this {what} stands for the order of the device and has no handle; make a stream with another "
                                     "library, and pass it as `qd.Stream(handle)` or to `qd.use_stream`")
     return 0

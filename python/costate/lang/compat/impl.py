@@ -108,14 +108,6 @@ class Lib:
     def core(self) -> Any:
         return self
 
-    @staticmethod
-    def with_cuda() -> Any:
-        return runtime.is_arch_supported(runtime.cuda)
-
-    @staticmethod
-    def with_vulkan() -> Any:
-        return runtime.is_arch_supported(runtime.vulkan)
-
     GGUI_AVAILABLE = False
     Arch = runtime.Arch
 
@@ -130,5 +122,5 @@ class Lib:
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("with_"):
-            return lambda: False
+            return lambda: runtime.is_arch_supported(runtime.Arch(name.removeprefix("with_")))
         raise AttributeError(f"`_lib.core` has no `{name}`")
