@@ -2,6 +2,7 @@
 /// HIP without a GPU, for tests: a library by the names of its functions, as
 /// one of its versions has them.
 
+#include "runtime/hip/CodeObject.h"
 #include "runtime/hip/HipApi.h"
 #include "runtime/streams/FakeGpu.h"
 
@@ -45,9 +46,20 @@ public:
   uint32_t chipNumber = 0x4c;
   int lanes = 64;
   const char *lastImage = nullptr; ///< that was loaded, where HIP reads it
+  /// Kernels of code objects, which are not run: what they were given.
+  struct Ran {
+    std::string kernel;
+    std::vector<uint64_t> words;
+  };
+  std::vector<Ran> ran;
+  size_t wrongWords = 0; ///< launches with others than the kernel takes
   DeviceNumber current = 0;
   size_t onWrongDevice = 0; ///< calls that needed another current device
 
+  static constexpr unsigned mostBlockBytes = 64 << 10;
+  /// What HIP itself adds to arguments, if a kernel asks for the size of its
+  /// grid or blocks.
+  static constexpr size_t hiddenBytes = 256;
   static constexpr Status invalidImage = 200, noBinaryForGpu = 209,
                           invalidPitch = 12, invalidConfiguration = 9;
 
@@ -57,6 +69,11 @@ private:
   template <class Signature> void add(const char *name, Signature function) {
     symbols[name] = reinterpret_cast<void *>(function);
   }
+  void take(const std::string &name, const KernelDescriptor &descriptor);
+  size_t takenBytes(const std::string &name) const {
+    auto found = descriptors.find(name);
+    return found == descriptors.end() ? 0 : found->second.blockBytes;
+  }
   void addShared();
   void addDevice();
   void addErrors();
@@ -64,6 +81,7 @@ private:
   void addCopies();
 
   std::map<std::string, void *> symbols;
+  std::map<std::string, KernelDescriptor> descriptors;
   HipApi hip;
 };
 
@@ -108,7 +126,7 @@ inline void FakeHip::addDevice() {
             return success;
           case DeviceAttribute::LargestSharedOfBlock:
           case DeviceAttribute::SharedOfMultiprocessor:
-            *value = 64 << 10;
+            *value = mostBlockBytes;
             return success;
           case DeviceAttribute::L2Bytes:
           case DeviceAttribute::ThreadsOfMultiprocessor:
@@ -173,9 +191,11 @@ inline void FakeHip::addCode() {
   add(
       "hipModuleGetFunction",
       +[](Function *function, Code code, const char *name) {
+        if (auto descriptor = CodeObject(code->text).descriptor(name))
+          self().take(name, *descriptor);
         Status status = shared.function(function, code, name);
         if (status == success)
-          (*function)->sharedLimit = 64 << 10;
+          (*function)->sharedLimit = mostBlockBytes - self().takenBytes(name);
         return status;
       });
   add(
@@ -189,6 +209,18 @@ inline void FakeHip::addCode() {
         return shared.launchKernel(function, x, y, z, threads, ys, zs, bytes,
                                    stream, arguments, extra);
       });
+}
+
+/// A kernel of a code object that is loaded.
+inline void FakeHip::take(const std::string &name,
+                          const KernelDescriptor &descriptor) {
+  descriptors[name] = descriptor;
+  kernels[name].body = [this, name](std::span<const uint64_t> words) {
+    size_t bytes = descriptors[name].argumentBytes;
+    wrongWords += bytes != words.size_bytes() &&
+                  bytes != words.size_bytes() + hiddenBytes;
+    ran.push_back({name, {words.begin(), words.end()}});
+  };
 }
 
 inline void FakeHip::addCopies() {
