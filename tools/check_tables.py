@@ -4,7 +4,8 @@
 A row whose first cell is a letter and a number names in its last cell the tests
 that show it: `Suite.Name` of GoogleTest, `file.mlir @kernel`, or
 `test_file.py::test_name` of pytest. A row without a
-test says what is *missing*: an entry of the list in docs/design/README.md."""
+test says what is *missing*: an entry of the list in docs/design/README.md. Every kind of
+device has a column and a row in docs/guide/devices.md."""
 
 import re
 import sys
@@ -17,6 +18,7 @@ TABLES = {
     "docs/guide/features.md":
         {f"{part}{n}" for part, rows in {"M": 23, "O": 19, "A": 13, "C": 20, "T": 13, "K": 31}.items()
          for n in range(1, rows + 1)},
+    "docs/guide/devices.md": {f"D{n}" for n in range(1, 14)},
 }
 FAULTS = "test/mutation/faults.toml"
 ROW = re.compile(r"^\| ([A-Z]\d+[a-z]?) \|.*\| ([^|]*) \|$")
@@ -27,6 +29,7 @@ MISSING = re.compile(r"\*missing\*: ([\w ]+)")
 ENTRY = re.compile(r"^\d+\. \*\*([^*]+)\*\*", re.M)
 BENCHES = re.compile(r"(?:costate-bench|\./dev bench)((?: [a-z][a-z-]*)+)")
 BENCH = re.compile(r'"([a-z][a-z-]*)"')
+KIND = re.compile(r'^    \{"([a-z-]+)", "([^"]*)",', re.M)
 KERNEL = re.compile(r"costate\.kernel @(\w+)")
 
 
@@ -100,12 +103,21 @@ def check_benchmarks(problems):
         problems += [f"{path.relative_to(ROOT)}: there is no benchmark `{name}`" for name in sorted(named - names)]
 
 
+def check_devices(problems):
+    """Kinds without a note are those of users: the others are for tests, or other names."""
+    page = (ROOT / "docs/guide/devices.md").read_text()
+    for name, note in KIND.findall((ROOT / "src/api/Device.cpp").read_text()):
+        if not note and not (f" `{name}` |" in page.split("\n|---")[0] and f"\n| `{name}` |" in page):
+            problems.append(f"docs/guide/devices.md: no column and row for the device `{name}`")
+
+
 def main():
     problems, tests = [], existing_tests()
     for document, expected in TABLES.items():
         check(document, expected, tests, problems)
     check_faults(tests, problems)
     check_benchmarks(problems)
+    check_devices(problems)
     print("\n".join(problems))
     return 1 if problems else 0
 
