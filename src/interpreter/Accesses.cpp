@@ -81,6 +81,15 @@ template <class T> T sum(T old, T value) {
     return static_cast<T>(Wide<T>(old) + Wide<T>(value));
 }
 
+/// What an addition to an element makes of it.
+template <class T> T added(Machine &m, Use use, T old, T value) {
+  T nearest = sum(old, value);
+  if constexpr (std::is_integral_v<T>)
+    return nearest;
+  else
+    return use == Updates ? m.roundings.sum(old, value, nearest) : nearest;
+}
+
 template <class T> T product(T old, T value) {
   if constexpr (std::is_integral_v<T>)
     return static_cast<T>(static_cast<uint64_t>(old) *
@@ -97,7 +106,7 @@ template <class T> bool add(Machine &m, const Instruction &op) {
   T value = elementOf<T>(m.operand(op, 0));
   if constexpr (!std::is_integral_v<T>)
     m.noteAddend(value);
-  write(at, sum(read<T>(at), value));
+  write(at, added(m, static_cast<Use>(op.detail), read<T>(at), value));
   return true;
 }
 
@@ -131,7 +140,7 @@ bool takeExtremum(Machine &m, const Instruction &op) {
 }
 
 template <class T> struct Fetch {
-  template <T (*next)(T old, T value)>
+  template <T (*next)(Machine &, T old, T value)>
   static bool run(Machine &m, const Instruction &op) {
     std::byte *at = access(m, op, 1, static_cast<Use>(op.detail));
     if (!at)
@@ -139,15 +148,22 @@ template <class T> struct Fetch {
     T old = read<T>(at), value = elementOf<T>(m.operand(op, 0));
     if constexpr (!std::is_integral_v<T>)
       m.noteAddend(value);
-    write(at, next(old, value));
+    write(at, next(m, old, value));
     m.put(op, slotOf(old));
     return true;
   }
 
-  static T second(T, T value) { return value; }
-  static T both(T old, T value) { return old & value; }
-  static T either(T old, T value) { return old | value; }
-  static T differing(T old, T value) { return old ^ value; }
+  static T second(Machine &, T, T value) { return value; }
+  static T both(Machine &, T old, T value) { return old & value; }
+  static T either(Machine &, T old, T value) { return old | value; }
+  static T differing(Machine &, T old, T value) { return old ^ value; }
+  static T summed(Machine &m, T old, T value) {
+    return added(m, Updates, old, value);
+  }
+  static T times(Machine &, T old, T value) { return product(old, value); }
+  template <bool isMax> static T extreme(Machine &, T old, T value) {
+    return extremum<T, isMax>(old, value);
+  }
 
   static Handler select(StringRef kind) {
     if constexpr (std::is_integral_v<T>) {
@@ -158,10 +174,10 @@ template <class T> struct Fetch {
       if (kind == "xor")
         return run<differing>;
     }
-    return kind == "add"   ? run<sum<T>>
-           : kind == "mul" ? run<product<T>>
-           : kind == "min" ? run<extremum<T, false>>
-           : kind == "max" ? run<extremum<T, true>>
+    return kind == "add"   ? run<summed>
+           : kind == "mul" ? run<times>
+           : kind == "min" ? run<extreme<false>>
+           : kind == "max" ? run<extreme<true>>
                            : run<second>;
   }
 };

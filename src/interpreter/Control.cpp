@@ -199,8 +199,12 @@ private:
     if (kindOf(m, op, k) == Sum::I64)
       total += value;
     else
-      total = Machine::asBits(Machine::asFloat<double>(total) +
-                              Machine::asFloat<double>(value));
+      total = Machine::asBits(added(Machine::asFloat<double>(total),
+                                    Machine::asFloat<double>(value)));
+  }
+
+  double added(double total, double value) {
+    return m.roundings.sum(total, value, total + value);
   }
 
   Machine &m;

@@ -33,6 +33,10 @@ struct InterpreterArgument {
 struct InterpreterOptions {
   /// 0: the work items of a range in order; else the seed of a random order.
   uint64_t order = 0;
+  /// 0: all is rounded to nearest; else additions whose order is open, those to
+  /// elements that work items share and those of a range's sums, are rounded
+  /// stochastically, from this seed: what depends on their order spreads.
+  uint64_t roundings = 0;
   /// A push beyond this is OutOfMemory.
   size_t tapeBytes = SIZE_MAX;
   /// What `tape.budget` says, if not `tapeBytes`.

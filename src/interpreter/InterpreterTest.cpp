@@ -1,4 +1,5 @@
 #include "interpreter/Interpreter.h"
+#include "interpreter/Roundings.h"
 
 #include "ir/Kernel.h"
 #include "ir/Registration.h"
@@ -10,8 +11,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <limits>
+#include <set>
 
 using namespace costate;
 using namespace costate::interpreter;
@@ -535,6 +538,89 @@ costate.kernel @k(%n: !costate.array<i32, 1>, %x: !costate.array<f64, 1>) {
   EXPECT_TRUE(equal(x.values(), {1e16 - 6}));
   EXPECT_EQ(report.largestAddend, 2);
   EXPECT_EQ(report.steps, 1 + 1 + 3 * 3u);
+}
+
+/// What becomes of 1 when 1024 work items add a quarter of its last bit: in an
+/// element of all of them, in elements of their own, and in a range's sum.
+struct Quarters {
+  std::vector<double> shared, own, sum;
+};
+
+template <class T>
+Quarters quarters(const std::string &type, double lastBit, uint64_t seed) {
+  char quarter[40];
+  std::snprintf(quarter, sizeof(quarter), "%.17e", lastBit / 4);
+  std::string array = "!costate.array<" + type + ", 1>";
+  std::string text = "costate.kernel @k(%x: " + array + ", %y: " + array + R"(,
+    %s: !costate.array<f64, 1>) {
+  %z = arith.constant 0 : i64
+  %n = arith.constant 1024 : i64
+  %one = arith.constant 1.0 : f64
+  %tiny = arith.constant 5.5511151231257827e-17 : f64
+  %sum = costate.range (%i) in (%n) -> (f64) {
+    %isFirst = arith.cmpi eq, %i, %z : i64
+    %w = arith.select %isFirst, %one, %tiny : f64
+    %v = arith.constant )" +
+                     quarter + " : f32\n" +
+                     "costate.atomic_add %v, %x[%z] : " + array + "\n" +
+                     "costate.atomic_add exclusive %v, %y[%i] : " + array + R"(
+    costate.yield %w : f64
+  }
+  costate.store %sum, %s[%z] : !costate.array<f64, 1>
+})";
+  if (type == "f64")
+    text.replace(text.find(" : f32\n"), 6, " : f64");
+  Data<T> x({T(1)}), y(std::vector<T>(1024, T(1)));
+  Data<double> s({0});
+  auto report = run(text, {{&x}, {&y}, {&s}}, {.roundings = seed});
+  EXPECT_TRUE(report) << report.error().text;
+  auto bits = [](auto values, double lastBit) {
+    std::vector<double> bits;
+    for (auto value : values)
+      bits.push_back((double(value) - 1) / lastBit);
+    return bits;
+  };
+  return {bits(x.values(), lastBit), bits(y.values(), lastBit),
+          bits(s.values(), 0x1p-52)};
+}
+
+template <class T> void expectSpread(const char *type, double lastBit) {
+  Quarters nearest = quarters<T>(type, lastBit, 0),
+           one = quarters<T>(type, lastBit, 1),
+           other = quarters<T>(type, lastBit, 2);
+  EXPECT_TRUE(equal(nearest.shared, {0}));
+  EXPECT_TRUE(equal(nearest.sum, {0}));
+  EXPECT_NE(one.shared, other.shared);
+  EXPECT_NE(one.sum, other.sum);
+  for (const Quarters &some : {one, other}) {
+    EXPECT_NEAR(some.shared[0], 256, 56);
+    EXPECT_NEAR(some.sum[0], 256, 56);
+  }
+  EXPECT_EQ(one.own, nearest.own);
+}
+
+TEST(Interpreter, SumsWithoutAnOrderRoundStochastically) {
+  expectSpread<double>("f64", 0x1p-52);
+  expectSpread<float>("f32", 0x1p-23);
+  expectSpread<_Float16>("f16", 0x1p-10);
+}
+
+/// Nothing to round.
+TEST(Interpreter, ExactSumsAreExactWithAnyRoundings) {
+  Roundings roundings(1);
+  for (double addend : {0.0, -0.0, 1.0, -1.0, 0x1p-52, 0x1p51, inf, -inf})
+    EXPECT_EQ(roundings.sum(1.0, addend, 1.0 + addend), 1.0 + addend);
+  EXPECT_EQ(roundings.sum(1e308, 1e308, inf), inf);
+  EXPECT_TRUE(std::isnan(roundings.sum(inf, -inf, nan)));
+}
+
+TEST(Interpreter, StochasticSumsAreNeighboursOfTheExactOne) {
+  Roundings roundings(1);
+  std::set<double> sums;
+  for (int k = 0; k < 100; ++k)
+    for (double sign : {1.0, -1.0})
+      sums.insert(roundings.sum(sign, sign * 0x1p-54, sign));
+  EXPECT_EQ(sums, (std::set{-1 - 0x1p-52, -1.0, 1.0, 1 + 0x1p-52}));
 }
 
 /// NaN counts as missing, -0 is less than 0, and unsigned elements have no

@@ -4,6 +4,7 @@
 #include "base/Result.h"
 #include "interpreter/Code.h"
 #include "interpreter/Interpreter.h"
+#include "interpreter/Roundings.h"
 
 #include <bit>
 #include <span>
@@ -54,8 +55,8 @@ struct Tape {
 class Machine {
 public:
   Machine(const Code &code, const InterpreterOptions &options)
-      : code(code), options(options), slots(code.constants),
-        localElements(code.localElements) {}
+      : code(code), options(options), roundings(options.roundings),
+        slots(code.constants), localElements(code.localElements) {}
 
   //===-- Values ---------------------------------------------------------===//
 
@@ -114,6 +115,7 @@ public:
 
   const Code &code;
   const InterpreterOptions &options;
+  Roundings roundings;
   InterpreterReport report;
   std::vector<uint64_t> slots;
   std::vector<uint64_t> localElements; ///< of private arrays

@@ -27,6 +27,7 @@ static constexpr uint64_t mostOperations = 50'000'000;
 /// What the kernels of one gradient or tangent work on.
 struct Oracle::State {
   Memory &memory;
+  Variant variant = {};
   Derivatives derivatives = {};
   /// By argument, part (-1: scratch, -2: owners of elements) and order.
   std::map<std::tuple<uint32_t, int, uint32_t>, interpreter::HostArray>
@@ -127,7 +128,7 @@ interpreter::HostArray ownersOf(const interpreter::HostArray &array) {
 } // namespace
 
 interpreter::InterpreterReport Oracle::run(Mode mode, unsigned order,
-                                           State &state, uint64_t workItems) {
+                                           State &state) {
   Result &made = code(mode, order);
   if (!made)
     throw Stopped{made.error()};
@@ -150,21 +151,23 @@ interpreter::InterpreterReport Oracle::run(Mode mode, unsigned order,
     arguments.push_back(
         {isArray ? arrayOf(parameter) : nullptr, inputs.q, inputs.p});
   }
-  auto report = made->interpreter.run(
-      arguments, {.order = workItems, .steps = mostOperations});
+  auto report =
+      made->interpreter.run(arguments, {.order = state.variant.order,
+                                        .roundings = state.variant.roundings,
+                                        .steps = mostOperations});
   if (!report)
     throw Stopped{report.error(), mode == Mode::Primal};
   derivatives.copyBack();
   return *report;
 }
 
-interpreter::InterpreterReport Oracle::primal(Memory &memory, uint64_t order) {
-  State state{memory};
-  return run(Mode::Primal, 0, state, order);
+interpreter::InterpreterReport Oracle::primal(Memory &memory, Variant variant) {
+  State state{memory, variant};
+  return run(Mode::Primal, 0, state);
 }
 
-void Oracle::tangent(Memory &memory, Values &tangents) {
-  State state{memory};
+void Oracle::tangent(Memory &memory, Values &tangents, Variant variant) {
+  State state{memory, variant};
   state.derivatives[{Role::Primal, 1}] = tangents;
   run(Mode::Primal, 1, state);
   tangents = state.derivatives[{Role::Primal, 1}];
@@ -178,18 +181,18 @@ interpreter::InterpreterReport Oracle::runGradient(unsigned order,
   return run(Mode::Gradient, order, state);
 }
 
-interpreter::InterpreterReport Oracle::gradient(Memory &memory,
-                                                Values &adjoints) {
-  State state{memory};
+interpreter::InterpreterReport
+Oracle::gradient(Memory &memory, Values &adjoints, Variant variant) {
+  State state{memory, variant};
   state.derivatives[{Role::Adjoint, 0}] = adjoints;
   interpreter::InterpreterReport report = runGradient(0, state);
   adjoints = state.derivatives[{Role::Adjoint, 0}];
   return report;
 }
 
-Values Oracle::hessianProduct(const Values &direction) {
+Values Oracle::hessianProduct(const Values &direction, Variant variant) {
   Memory memory = inputs.memory;
-  State state{memory};
+  State state{memory, variant};
   state.derivatives = {{{Role::Primal, 1}, direction},
                        {{Role::Adjoint, 0}, inputs.weights},
                        {{Role::Adjoint, 1}, zerosLike(inputs.weights)}};

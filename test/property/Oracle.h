@@ -20,6 +20,12 @@ struct Stopped {
 using Derivatives =
     std::map<std::pair<runtime::Parameter::Role, uint32_t>, Values>;
 
+/// How the interpreter runs what any order of work items may run: 0, or seeds.
+struct Variant {
+  uint64_t order = 0;     ///< of work items
+  uint64_t roundings = 0; ///< of sums over them
+};
+
 class Oracle {
 public:
   /// Functions like `sin` are those of compiled code, or of the host's libm.
@@ -27,14 +33,15 @@ public:
          bool compiledFunctions = true);
 
   /// Runs the kernel on `memory`.
-  interpreter::InterpreterReport primal(Memory &memory, uint64_t order = 0);
+  interpreter::InterpreterReport primal(Memory &memory, Variant variant = {});
   /// The same, and what becomes of `tangents`.
-  void tangent(Memory &memory, Values &tangents);
+  void tangent(Memory &memory, Values &tangents, Variant variant = {});
   /// Runs the kernel on `memory`, and then its gradient on `adjoints`.
-  interpreter::InterpreterReport gradient(Memory &memory, Values &adjoints);
+  interpreter::InterpreterReport gradient(Memory &memory, Values &adjoints,
+                                          Variant variant = {});
 
   /// The derivative along `direction` of what `gradient` makes of the weights.
-  Values hessianProduct(const Values &direction);
+  Values hessianProduct(const Values &direction, Variant variant = {});
   /// The second derivative of the results along `direction`.
   Values curvature(const Values &direction);
 
@@ -50,7 +57,7 @@ private:
   compiler::Derivation derivation(compiler::Mode mode, unsigned order) const;
   Result &code(compiler::Mode mode, unsigned order = 0);
   interpreter::InterpreterReport run(compiler::Mode mode, unsigned order,
-                                     State &state, uint64_t workItems = 0);
+                                     State &state);
   interpreter::InterpreterReport runGradient(unsigned order, State &state);
 
   std::shared_ptr<compiler::Program> program;

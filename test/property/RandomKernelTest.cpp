@@ -218,6 +218,36 @@ TEST(RandomKernel, SumsUnderChaosAreSetAside) {
   EXPECT_EQ(check(program, 1).kind, Verdict::Wild);
 }
 
+/// Sums over work items whose last bits 16 partial sums, or another order of
+/// threads, change; what is made of them is ill-conditioned.
+TEST(RandomKernel, RoundingsOfSumsAreNoFaults) {
+  struct {
+    unsigned seed;
+    const char *text;
+  } const programs[] = {{97027638, R"(
+    (program 1100
+      (range (i0 791) (update s 0.7))
+      (for k7 0 4 1
+        (store u (add k7 1) 615
+          (sin (rem (norm2 (vec3 0 1 (load v (idx 3 (load g 384)) k7)))
+            (add 1.61 (rem (norm (vec3 0.7 0.7 (load s)))
+              (load u k7 615))))))))
+  )"},
+                        {97026111, R"(
+    (program 13000
+      (range (i0 3 j1 3842 k2 3)
+        (if (eq f64 -1.296290 (load u k2 i0)) (then (return)))
+        (update out i0 -0.296290))
+      (var t11 f64 (most i10 3 (load v 0.7 i10)))
+      (var t12 f64 (sin (mul t11 (load out 0.7))))
+      (update s t12))
+  )"}};
+  for (auto [seed, text] : programs) {
+    Verdict verdict = checkLanes(parse(text)[0], seed);
+    EXPECT_EQ(verdict.kind, Verdict::Right) << verdict.text;
+  }
+}
+
 /// A product that is 0 but for rounding decides a branch, at x[3] otherwise
 /// than around it.
 TEST(RandomKernel, APointThatBranchesApartIsSetAside) {
