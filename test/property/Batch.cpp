@@ -13,7 +13,9 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <iostream>
+#include <memory>
 #include <new>
 #include <numeric>
 #include <optional>
@@ -24,6 +26,7 @@
 #include <system_error>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 
 namespace costate::property {
 namespace {
@@ -193,27 +196,6 @@ private:
 
 //===-- One program -------------------------------------------------------===//
 
-/// What comes through `pipe` until its other end is closed; none if that has
-/// not happened by `limit`.
-std::optional<std::string> readAll(int pipe, Clock::time_point limit) {
-  std::string text;
-  char part[4096];
-  pollfd readable{pipe, POLLIN, 0};
-  for (;;) {
-    auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-        limit - Clock::now());
-    int ready = poll(&readable, 1, std::max(0, static_cast<int>(left.count())));
-    if (ready < 0 && errno == EINTR)
-      continue;
-    if (ready <= 0)
-      return std::nullopt;
-    ssize_t bytes = read(pipe, part, sizeof part);
-    if (bytes <= 0)
-      return text;
-    text.append(part, static_cast<size_t>(bytes));
-  }
-}
-
 constexpr const char *hangs = "it hangs";
 
 struct Answer {
@@ -221,52 +203,125 @@ struct Answer {
   std::string text; ///< or how the process ended without one
 };
 
+/// A process of its own, whose answer is what `body` returns.
+class Apart {
+public:
+  template <class F>
+  Apart(F body, double patience)
+      : limit(Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                 std::chrono::duration<double>(patience))) {
+    int ends[2];
+    if (::pipe(ends) != 0)
+      throw std::system_error(errno, std::generic_category(),
+                              "no pipe can be made");
+    child = inChild([&] {
+      std::string answer = body();
+      (void)!::write(ends[1], answer.data(), answer.size());
+    });
+    close(ends[1]);
+    pipe = ends[0];
+  }
+  ~Apart() {
+    if (isOpen())
+      stop();
+  }
+  Apart(const Apart &) = delete;
+
+  /// Something to read, or the end of the process.
+  pollfd news() const { return {pipe, POLLIN, 0}; }
+
+  /// Takes in what has come; the answer, or how the process ended without one,
+  /// once that is known.
+  std::optional<Answer> look() {
+    char part[4096];
+    for (pollfd readable = news(); poll(&readable, 1, 0) > 0;) {
+      ssize_t bytes = read(pipe, part, sizeof part);
+      if (bytes <= 0)
+        return ended();
+      text.append(part, static_cast<size_t>(bytes));
+    }
+    if (Clock::now() < limit)
+      return std::nullopt;
+    stop();
+    return Answer{false, hangs};
+  }
+
+private:
+  bool isOpen() const { return pipe >= 0; }
+
+  void stop() {
+    close(std::exchange(pipe, -1));
+    end(child);
+  }
+
+  Answer ended() {
+    close(std::exchange(pipe, -1));
+    std::optional<int> status =
+        await(child, Clock::now() + std::chrono::seconds(10));
+    if (status && WIFSIGNALED(*status))
+      return {false,
+              std::string("it crashes: ") + strsignal(WTERMSIG(*status))};
+    if (status && WEXITSTATUS(*status) != 0)
+      return {false,
+              "it ends with status " + std::to_string(WEXITSTATUS(*status))};
+    return {true, text};
+  }
+
+  pid_t child;
+  int pipe;
+  Clock::time_point limit;
+  std::string text;
+};
+
+/// Until one of them has news, or a moment has passed.
+void awaitNews(const std::vector<std::unique_ptr<Apart>> &processes) {
+  std::vector<pollfd> news;
+  for (auto &process : processes)
+    news.push_back(process->news());
+  poll(news.data(), news.size(), /*milliseconds=*/50);
+}
+
 /// What `body` returns, in a process of its own, or how that ended.
 template <class F> Answer answerOf(F body, double patience) {
-  int ends[2];
-  if (pipe(ends) != 0)
-    throw std::system_error(errno, std::generic_category(),
-                            "no pipe can be made");
-  pid_t child = inChild([&] {
-    std::string answer = body();
-    (void)!::write(ends[1], answer.data(), answer.size());
-  });
-  close(ends[1]);
-  auto limit = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                  std::chrono::duration<double>(patience));
-  std::optional<std::string> answer = readAll(ends[0], limit);
-  close(ends[0]);
-  if (!answer) {
-    end(child);
-    return {false, hangs};
+  std::vector<std::unique_ptr<Apart>> one;
+  one.push_back(std::make_unique<Apart>(body, patience));
+  for (;;) {
+    awaitNews(one);
+    if (std::optional<Answer> answer = one[0]->look())
+      return *answer;
   }
-  std::optional<int> status =
-      await(child, Clock::now() + std::chrono::seconds(10));
-  if (status && WIFSIGNALED(*status))
-    return {false, std::string("it crashes: ") + strsignal(WTERMSIG(*status))};
-  if (status && WEXITSTATUS(*status) != 0)
-    return {false,
-            "it ends with status " + std::to_string(WEXITSTATUS(*status))};
-  return {true, *answer};
+}
+
+/// In a process that answers with the verdict of `check`.
+template <class F> auto answering(const BatchOptions &options, F check) {
+  return [&options, check] {
+    setenv("COSTATE_DEVICE", options.device.c_str(), 1);
+    Verdict verdict = check();
+    return std::string(1, char('0' + verdict.kind)) + verdict.text;
+  };
+}
+
+/// None if the process hangs.
+std::optional<Verdict> verdictOf(const Answer &answer) {
+  auto &[isGiven, text] = answer;
+  if (!isGiven && text == hangs)
+    return std::nullopt;
+  if (!isGiven)
+    return Verdict{Verdict::Wrong, text};
+  if (text.empty())
+    return Verdict{Verdict::Wrong, "its process ends without a verdict"};
+  return Verdict{Verdict::Kind(text[0] - '0'), text.substr(1)};
 }
 
 /// That of `check`, in a process of its own; none if that hangs.
 template <class F>
 std::optional<Verdict> verdictOf(const BatchOptions &options, F check) {
-  auto [isGiven, answer] = answerOf(
-      [&] {
-        setenv("COSTATE_DEVICE", options.device.c_str(), 1);
-        Verdict verdict = check();
-        return std::string(1, char('0' + verdict.kind)) + verdict.text;
-      },
-      options.patience);
-  if (!isGiven && answer == hangs)
-    return std::nullopt;
-  if (!isGiven)
-    return Verdict{Verdict::Wrong, answer};
-  if (answer.empty())
-    return Verdict{Verdict::Wrong, "its process ends without a verdict"};
-  return Verdict{Verdict::Kind(answer[0] - '0'), answer.substr(1)};
+  return verdictOf(answerOf(answering(options, check), options.patience));
+}
+
+size_t jobsOf(const BatchOptions &options) {
+  return options.jobs ? options.jobs
+                      : std::max(1u, std::thread::hardware_concurrency());
 }
 
 //===-- All of them -------------------------------------------------------===//
@@ -275,10 +330,7 @@ class Batch {
 public:
   Batch(const BatchOptions &options, std::ostream &out)
       : options(options), out(out) {
-    size_t jobs = options.jobs
-                      ? options.jobs
-                      : std::max(1u, std::thread::hardware_concurrency());
-    children.resize(std::min(jobs, Board::most));
+    children.resize(std::min(jobsOf(options), Board::most));
   }
 
   BatchCounts run() {
@@ -446,11 +498,60 @@ private:
   Interrupts interrupts;
 };
 
-Verdict verdictApart(const BatchOptions &options, const Node &program,
-                     unsigned seed) {
-  return verdictOf(options, [&] { return options.checkProgram(program, seed); })
-      .value_or(Verdict{Verdict::Wrong, hangs});
-}
+//===-- The smallest one --------------------------------------------------===//
+
+/// Looks for the first of some programs that is wrong in a certain way, several
+/// at a time, each in a process of its own.
+class Search {
+public:
+  Search(const BatchOptions &options, unsigned seed, std::string kind)
+      : options(options), seed(seed), kind(std::move(kind)) {}
+
+  std::optional<size_t> operator()(const std::vector<Node> &programs) {
+    first = programs.size();
+    for (size_t next = 0; next < first || !processes.empty();) {
+      for (; next < first && processes.size() < jobsOf(options); ++next)
+        begin(programs[next], next);
+      awaitNews(processes);
+      look();
+    }
+    return first < programs.size() ? std::optional(first) : std::nullopt;
+  }
+
+private:
+  void begin(const Node &program, size_t number) {
+    auto check = [&] { return options.checkProgram(program, seed); };
+    processes.push_back(
+        std::make_unique<Apart>(answering(options, check), options.patience));
+    numbers.push_back(number);
+  }
+
+  /// Ends those after the first that is known to fail.
+  void look() {
+    for (size_t k = processes.size(); k-- > 0;) {
+      std::optional<Answer> answer = processes[k]->look();
+      if (answer && isWrong(*answer))
+        first = std::min(first, numbers[k]);
+      if (!answer && numbers[k] < first)
+        continue;
+      processes.erase(processes.begin() + long(k));
+      numbers.erase(numbers.begin() + long(k));
+    }
+  }
+
+  bool isWrong(const Answer &answer) const {
+    Verdict verdict =
+        verdictOf(answer).value_or(Verdict{Verdict::Wrong, hangs});
+    return verdict.kind == Verdict::Wrong && kindOf(verdict) == kind;
+  }
+
+  const BatchOptions &options;
+  unsigned seed;
+  std::string kind;
+  size_t first = 0;
+  std::vector<std::unique_ptr<Apart>> processes;
+  std::vector<size_t> numbers; ///< of their programs
+};
 
 } // namespace
 
@@ -496,18 +597,15 @@ Verdict checkApart(const BatchOptions &options, uint64_t seed,
   Node program = generate(static_cast<unsigned>(seed));
   unsigned number = static_cast<unsigned>(seed);
   out << print(program) << std::endl;
-  Verdict verdict = verdictApart(options, program, number);
+  auto check = [&] { return options.checkProgram(program, number); };
+  Verdict verdict =
+      verdictOf(options, check).value_or(Verdict{Verdict::Wrong, hangs});
   if (verdict.kind != Verdict::Wrong)
     return verdict;
-  out << "// " << verdict.text << "\n// the smallest one:\n"
-      << print(shrink(program,
-                      [&](const Node &candidate) {
-                        Verdict other =
-                            verdictApart(options, candidate, number);
-                        return other.kind == Verdict::Wrong &&
-                               kindOf(other) == kindOf(verdict);
-                      }))
-      << std::endl;
+  out << "// " << verdict.text << "\n// the smallest one:" << std::endl;
+  Search search(options, number, kindOf(verdict));
+  Node smallest = shrink(program, std::ref(search), jobsOf(options));
+  out << print(smallest) << std::endl;
   return verdict;
 }
 

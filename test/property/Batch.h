@@ -56,7 +56,8 @@ std::string whyNoDevice(const std::string &device);
 BatchCounts checkBatch(const BatchOptions &options, std::ostream &out);
 
 /// Checks the program of one seed, prints it, and if it is wrong, crashes or
-/// hangs the smallest one that does so too; each in a process of its own.
+/// hangs the smallest one that does so too; each in a process of its own, as
+/// many at a time as there are jobs.
 Verdict checkApart(const BatchOptions &options, uint64_t seed,
                    std::ostream &out);
 

@@ -152,6 +152,20 @@ TEST_F(Batch, AProgramThatCrashesAloneIsMadeSmaller) {
   EXPECT_EXIT(run(), testing::ExitedWithCode(0), "");
 }
 
+TEST_F(Batch, SeveralAtATimeFindTheSameSmallestProgram) {
+  options.checkProgram = [](const Node &program, unsigned) -> Verdict {
+    return {hasLoop(print(program)) ? Verdict::Wrong : Verdict::Right};
+  };
+  auto run = [&] {
+    Smaller several(options);
+    options.jobs = 1;
+    EXPECT_EQ(several.text, Smaller(options).text);
+    EXPECT_TRUE(several.isSmaller);
+    std::exit(HasFailure());
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(0), "");
+}
+
 TEST_F(Batch, AndSoIsOneThatHangs) {
   options.patience = 0.05;
   options.checkProgram = [](const Node &, unsigned) -> Verdict {

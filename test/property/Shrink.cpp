@@ -1,5 +1,6 @@
 #include "property/Shrink.h"
 
+#include <algorithm>
 #include <set>
 
 namespace costate::property {
@@ -7,8 +8,8 @@ namespace {
 
 using Path = std::vector<size_t>;
 
-Node &at(Node &root, const Path &path) {
-  Node *node = &root;
+template <class N> N &at(N &root, const Path &path) {
+  N *node = &root;
   for (size_t step : path)
     node = &node->children.at(step);
   return *node;
@@ -63,23 +64,44 @@ std::vector<Node> replacements(const Node &parent, size_t child) {
 
 class Shrinker {
 public:
-  Shrinker(Node program, const std::function<bool(const Node &)> &fails)
-      : program(std::move(program)), fails(fails) {}
+  Shrinker(Node program, const FirstThatFails &firstThatFails, size_t together)
+      : program(std::move(program)), firstThatFails(firstThatFails),
+        together(together) {}
 
   Node run() {
     for (bool changed = true; changed;) {
-      changed = removeStatements();
-      changed |= simplify();
+      changed = shrink(&Shrinker::withoutStatement);
+      changed |= shrink(&Shrinker::simplified);
     }
     return program;
   }
 
 private:
-  bool accept(Node candidate) {
-    if (candidate == program || !fails(candidate))
-      return false;
-    program = std::move(candidate);
-    return true;
+  /// What the program might become at a place.
+  using Smaller = std::vector<Node> (Shrinker::*)(const Path &) const;
+
+  /// At each place but the root, from the last one on: what stands at those
+  /// before it stays where it is.
+  bool shrink(Smaller smaller) {
+    bool changed = false;
+    std::vector<Path> all = places();
+    for (size_t left = all.size(); left > 1;) {
+      std::vector<Node> candidates;
+      std::vector<size_t> origins;
+      for (; left > 1 && candidates.size() < together; --left)
+        for (Node &candidate : (this->*smaller)(all[left - 1]))
+          if (candidate != program) {
+            candidates.push_back(std::move(candidate));
+            origins.push_back(left - 1);
+          }
+      std::optional<size_t> found = firstThatFails(candidates);
+      if (!found)
+        continue;
+      program = std::move(candidates[*found]);
+      left = origins[*found];
+      changed = true;
+    }
+    return changed;
   }
 
   std::vector<Path> places() const {
@@ -89,70 +111,64 @@ private:
     return all;
   }
 
-  bool removeStatements() {
-    bool changed = false;
-    std::vector<Path> all = places();
-    for (auto path = all.rbegin(); path != all.rend(); ++path) {
-      if (path->empty())
-        continue;
-      Path block(path->begin(), path->end() - 1);
-      Node &parent = at(program, block);
-      size_t child = path->back();
-      if (isBlock(parent) && child >= firstStatement(parent))
-        changed |= remove(block, child) || unwrap(block, child);
-    }
-    return changed;
-  }
-
-  bool remove(const Path &block, size_t child) {
-    Node candidate = program;
-    auto &children = at(candidate, block).children;
-    children.erase(children.begin() + long(child));
-    return accept(std::move(candidate));
-  }
-
-  /// A block's statements in place of the block.
-  bool unwrap(const Path &block, size_t child) {
-    Node candidate = program;
-    auto &children = at(candidate, block).children;
-    Node inner = children[child];
+  std::vector<Node> withoutStatement(const Path &path) const {
+    Path block(path.begin(), path.end() - 1);
+    const Node &parent = at(program, block);
+    size_t child = path.back();
+    if (!isBlock(parent) || child < firstStatement(parent))
+      return {};
+    std::vector<Node> found = {spliced(block, child, {})};
+    Node inner = parent[child];
     if (inner.is("if") && inner.children.size() > 1)
       inner = inner[1];
-    if (!isBlock(inner) || inner.is("for") || inner.is("range"))
-      return false;
-    auto place = children.erase(children.begin() + long(child));
-    children.insert(place, inner.children.begin() + long(firstStatement(inner)),
-                    inner.children.end());
-    return accept(std::move(candidate));
+    if (isBlock(inner) && !inner.is("for") && !inner.is("range"))
+      found.push_back(
+          spliced(block, child,
+                  {inner.children.begin() + long(firstStatement(inner)),
+                   inner.children.end()}));
+    return found;
   }
 
-  bool simplify() {
-    bool changed = false;
-    std::vector<Path> all = places();
-    for (auto path = all.rbegin(); path != all.rend(); ++path) {
-      if (path->empty())
-        continue;
-      Path parent(path->begin(), path->end() - 1);
-      for (Node &node : replacements(at(program, parent), path->back())) {
-        Node candidate = program;
-        at(candidate, *path) = node;
-        if (accept(std::move(candidate))) {
-          changed = true;
-          break;
-        }
-      }
+  /// With statements in place of a child of `block`.
+  Node spliced(const Path &block, size_t child,
+               const std::vector<Node> &statements) const {
+    Node candidate = program;
+    auto &children = at(candidate, block).children;
+    auto place = children.erase(children.begin() + long(child));
+    children.insert(place, statements.begin(), statements.end());
+    return candidate;
+  }
+
+  std::vector<Node> simplified(const Path &path) const {
+    Path parent(path.begin(), path.end() - 1);
+    std::vector<Node> found;
+    for (Node &node : replacements(at(program, parent), path.back())) {
+      found.push_back(program);
+      at(found.back(), path) = std::move(node);
     }
-    return changed;
+    return found;
   }
 
   Node program;
-  const std::function<bool(const Node &)> &fails;
+  const FirstThatFails &firstThatFails;
+  size_t together;
 };
 
 } // namespace
 
 Node shrink(Node program, const std::function<bool(const Node &)> &fails) {
-  return Shrinker(std::move(program), fails).run();
+  auto first = [&](const std::vector<Node> &programs) -> std::optional<size_t> {
+    auto found = std::ranges::find_if(programs, fails);
+    if (found == programs.end())
+      return std::nullopt;
+    return found - programs.begin();
+  };
+  return shrink(std::move(program), first, 1);
+}
+
+Node shrink(Node program, const FirstThatFails &firstThatFails,
+            size_t together) {
+  return Shrinker(std::move(program), firstThatFails, together).run();
 }
 
 } // namespace costate::property
