@@ -248,6 +248,26 @@ TEST(RandomKernel, RoundingsOfSumsAreNoFaults) {
   }
 }
 
+/// Versions of what the ranges of a loop overwrite are not kept: there is a
+/// gradient of memory that is as it needs it, and else none.
+TEST(RandomKernel, GradientsOfIntactMemoryAreComparedToo) {
+  const char *kernel = R"(
+    (program 4
+      (var n i64 3)
+      (while 5 (lt i64 n 4)
+        (for k 0 4 1
+          (range (i 2)
+            (store u STEP i (sin (load u k i)))))
+        (add n 1)))
+  )";
+  for (const char *step : {"(add k 1)", "k"}) {
+    std::string text = kernel;
+    text.replace(text.find("STEP"), 4, step);
+    Verdict verdict = check(parse(text)[0], 1);
+    EXPECT_EQ(verdict.kind, Verdict::Refused) << verdict.text;
+  }
+}
+
 /// A product that is 0 but for rounding decides a branch, at x[3] otherwise
 /// than around it.
 TEST(RandomKernel, APointThatBranchesApartIsSetAside) {
