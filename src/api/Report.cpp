@@ -135,9 +135,8 @@ static std::string checkpointsText(const KernelCode &code) {
   for (const LineCost &line : code.lines) {
     if (line.staysWhole)
       text += "    " + placeText(line) +
-              ": saves all iterations: on a GPU `checkpoints` holds for loops "
-              "without loops and branches in them, and for those that stand in "
-              "no other loop of a work item\n";
+              ": saves all iterations: on a GPU `checkpoints` holds in one "
+              "loop of a nest, and in none with a loop in its condition\n";
     if (line.runsAgain)
       text +=
           "    " + placeText(line) + ": runs again from " +

@@ -279,7 +279,7 @@ static FailureOr<Round> reverse(ir::KernelOp primal, ArrayRef<bool> active,
     return failure();
   }
   pruneGradient(gradient);
-  resolveSizes(gradient, /*measured=*/!way.cuts.uneven);
+  resolveSizes(gradient, way.cuts.measured);
   if (failed(checkForgotten(gradient, refusal))) {
     gradient.erase();
     return failure();

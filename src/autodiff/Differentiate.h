@@ -61,9 +61,9 @@ struct Refusal {
 
 /// Which loops run again from checkpoints.
 struct Cuts {
-  /// Also those whose iterations may save more or less than others: the reverse
-  /// sweep may need more of the tape then than the forward sweep has.
-  bool uneven = true;
+  /// Whether the forward sweep tells how much the reverse sweep takes
+  /// (`tape.claim`), since a tape is measured before it is there.
+  bool measured = false;
   /// Not those of a work item that stand in no other loop: its tape is in
   /// tiles, which run them again.
   bool tiles = false;

@@ -87,7 +87,7 @@ struct DifferentiateReverse
                                 Refusal &refusal) {
     auto derivative = differentiateReverse(
         kernel, flags, refusal, Owners::Asked,
-        {.uneven = !measured, .byBudget = byBudget}, policy(), checks(),
+        {.measured = measured, .byBudget = byBudget}, policy(), checks(),
         fromMemory ? Unkept::FromMemory : Unkept::Refused);
     if (failed(derivative) || !derivative->overwrite)
       return derivative;

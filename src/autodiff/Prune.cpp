@@ -112,9 +112,12 @@ private:
     }
   }
 
-  /// The forward loop that runs again is in front of what it claims.
+  /// The forward loop that runs again is in front of what it claims, or around
+  /// it, if it is cut as it runs.
   static Attribute pairOf(tape::ClaimOp claim) {
-    Operation *loop = claim->getPrevNode();
+    Operation *loop = claim->getParentOp();
+    if (!loop->hasAttr(ir::rerunAttr))
+      loop = claim->getPrevNode();
     while (!loop->hasAttr(ir::rerunAttr))
       loop = loop->getPrevNode();
     return loop->getAttr(tape::pairAttr);

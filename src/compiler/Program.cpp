@@ -427,7 +427,7 @@ private:
     bool isGpu = runsOnGpu(derivation.target);
     auto gradient = autodiff::differentiateReverse(
         derived.kernel, flags, refusal, ownersFor(derivation.target),
-        {.uneven = !isGpu,
+        {.measured = isGpu,
          .tiles = isGpu && derivation.mode == Mode::Gradient &&
                   repeats == Repeats::InTiles && !derivation.byBudget,
          .byBudget = derivation.byBudget},

@@ -49,19 +49,22 @@ void Checker::expectSame(Property property, const Derived &other,
 void Checker::cutLoops(ArrayRef<bool> active, const Arrays &weights) {
   size_t need = peak;
   std::string reason;
-  auto marked = [&](ir::KernelOp primal, ArrayRef<bool> active,
-                    autodiff::Refusal &refusal) {
-    markLoops(primal, random);
-    return autodiff::differentiateReverse(primal, active, refusal);
-  };
-  if (auto cut = differentiate(kernel, marked, active, reason))
-    expectSame(Property::Cut, *cut, weights, SIZE_MAX);
   for (bool measured : {false, true}) {
+    auto marked = [&](ir::KernelOp primal, ArrayRef<bool> active,
+                      autodiff::Refusal &refusal) {
+      markLoops(primal, random);
+      return autodiff::differentiateReverse(primal, active, refusal,
+                                            autodiff::Owners::Asked,
+                                            {.measured = measured});
+    };
+    if (auto cut = differentiate(kernel, marked, active, reason))
+      expectSame(Property::Cut, *cut, weights, SIZE_MAX, std::nullopt,
+                 measured);
     auto byBudget = [&](ir::KernelOp primal, ArrayRef<bool> active,
                         autodiff::Refusal &refusal) {
       return autodiff::differentiateReverse(
           primal, active, refusal, autodiff::Owners::Asked,
-          {.uneven = !measured, .byBudget = true});
+          {.measured = measured, .byBudget = true});
     };
     auto cut = differentiate(kernel, byBudget, active, reason);
     if (!cut)
@@ -103,6 +106,9 @@ void Checker::plans(ArrayRef<bool> active, const Arrays &weights) {
       return gradient;
     };
     auto other = differentiate(kernel, mode, active, reason);
+    // A plan for readers keeps values that nobody takes, and with them loads.
+    if (!other && policy.keepsPlans)
+      continue;
     if (!other)
       throw Mismatch{Property::Plans, "refused with another plan: " + reason};
     if (byBudget)

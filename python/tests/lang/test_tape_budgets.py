@@ -149,10 +149,89 @@ def serial_around_ranges(x, n, y):
             y[i] += v
 
 
+def searches(x, n, y):
+    for i in x:
+        v = x[i]
+        for t in range(n[i] // 4):
+            u, s = v, 0
+            while u * u < 4.0 + t % 3 and s < 40:
+                u = 1.05 * u + 0.1 * ti.cos(u) + 0.05
+                s += 1
+            v = 0.3 * ti.sin(u) + 0.2 * v
+        y[i] = v
+
+
+def open_nest(x, n, y):
+    for i in x:
+        v, t = x[i], 0
+        while t < n[i] and v < 3.0:
+            u = v
+            if t % 3 != 1:
+                for j in range(n[i] % (t + 5)):
+                    u = ti.sin(u) + 0.1 * v
+            s = 0
+            while u < 0.9 and s < 20:
+                for j in range(s % 3):
+                    u = 0.9 * u + 0.1 * ti.cos(u)
+                u += 0.1 * ti.cos(v)
+                s += 1
+            v = 0.5 * u + 0.1 * v
+            t += 1
+        y[i] = v
+
+
+def breaks(x, n, y):
+    for i in x:
+        v = x[i]
+        for t in range(4 * n[i]):
+            v = 0.98 * v + 0.05 * ti.sin(v) + 0.02
+            if v > 2.0:
+                break
+            for j in range(t % 5):
+                if v > 1.0 + 0.1 * j:
+                    break
+                v += 0.01 * ti.cos(3.0 * v)
+        y[i] = v
+
+
+def state_of_searches(x, n, y):
+    for i in x:
+        a = ti.Vector([x[i], 0.2, 0.3])
+        b = ti.Vector([0.4, 0.5 * x[i]])
+        for t in range(n[i]):
+            for j in range(t % 7):
+                a[j % 3] = a[(j + 1) % 3] * ti.sin(a[(t + 2) % 3]) + 0.1 * b[t % 2]
+        y[i] = a[0] + 2 * a[1] + 3 * a[2]
+
+
+def searches_of_results(x, n, y):
+    for i in range(35):
+        y[i] = 1.5 + ti.sin(x[i])
+    for i in range(35):
+        v, t = 0.1 * x[i + 35], 0
+        while v < y[i] and t < 2 * n[i]:
+            v = 1.01 * v + 0.02 * ti.cos(v)
+            t += 1
+        y[i + 35] = v * x[i]
+
+
+def serial_searches(x, n, y):
+    v = x[0]
+    ti.loop_config(serialize=True)
+    for t in range(90):
+        u, s = v, 0
+        while u < 1.5 and s < t % 11:
+            u = u * ti.cos(u) + 0.5 * x[1]
+            s += 1
+        v = 0.5 * u + 0.1
+    y[0] = v
+
+
 KERNELS = [fixed, ragged, branches, nested, ragged_nest, long_nest, waits, arrays, two_ranges, several_loops, serial,
-           serial_carried, serial_around_ranges]
-#: The outer loop stays whole where there are no tiles: its iterations save any amounts.
-LEAST = {long_nest: 90_000}
+           serial_carried, serial_around_ranges, searches, open_nest, breaks, state_of_searches, searches_of_results,
+           serial_searches]
+#: Loops that are cut as they run have one level.
+LEAST = {breaks: 90_000, state_of_searches: 90_000}
 
 
 def annotated(body):

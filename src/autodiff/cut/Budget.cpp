@@ -3,12 +3,10 @@
 #include "autodiff/cut/Counting.h"
 #include "autodiff/cut/Levels.h"
 #include "autodiff/cut/Online.h"
+#include "autodiff/cut/Tally.h"
 #include "autodiff/replay/Accesses.h"
 #include "autodiff/rules/Rules.h"
 #include "ir/LoopPairs.h"
-#include "sizing/Record.h"
-
-#include "mlir/IR/BuiltinOps.h"
 
 using namespace mlir;
 
@@ -16,34 +14,6 @@ namespace costate::autodiff {
 namespace {
 
 using Builder = ImplicitLocOpBuilder;
-
-/// The number of a loop and of all its copies, while a gradient is made.
-constexpr StringLiteral loopAttr = "costate.loop";
-/// On a value that stands for bytes: what a segment of that loop begins with,
-/// or what an iteration saves.
-constexpr StringLiteral stateAttr = "costate.state_of";
-constexpr StringLiteral recordAttr = "costate.record_of";
-
-std::optional<int64_t> numberOf(Operation *op, StringRef attribute) {
-  auto number = op->getAttrOfType<IntegerAttr>(attribute);
-  return number ? std::optional(number.getInt()) : std::nullopt;
-}
-
-bool isLoop(Operation *op) { return isa<scf::ForOp, scf::WhileOp>(op); }
-
-/// The loops of `block` that are in no other one there.
-SmallVector<Operation *> loopsOf(Block &block) {
-  SmallVector<Operation *> loops;
-  for (Operation &op : block) {
-    if (isLoop(&op))
-      loops.push_back(&op);
-    else if (auto branch = dyn_cast<scf::IfOp>(op))
-      for (Region &region : branch->getRegions())
-        if (!region.empty())
-          llvm::append_range(loops, loopsOf(region.front()));
-  }
-  return loops;
-}
 
 /// Whether it saves too little to be cut, whatever it does.
 bool isShort(Operation *op) {
@@ -54,17 +24,16 @@ bool isShort(Operation *op) {
 
 class Planner {
 public:
-  Planner(TripCounts &tripCounts, function_ref<bool(Operation *)> canRunAgain,
-          bool measured)
-      : tripCounts(tripCounts), canRunAgain(canRunAgain), measured(measured) {}
+  Planner(LoopNumbers &numbers, TripCounts &tripCounts,
+          function_ref<bool(Operation *)> canRunAgain, bool measured)
+      : numbers(numbers), tripCounts(tripCounts), canRunAgain(canRunAgain),
+        measured(measured) {}
 
   /// Numbers all loops, then cuts those of one work item or of serial code.
   void run(Block &block, Location loc) {
-    block.walk([&](Operation *op) {
-      if (isLoop(op) && !op->hasAttr(loopAttr))
-        op->setAttr(loopAttr, Builder(loc, op).getI64IntegerAttr(loops++));
-    });
-    if (worthwhile(block).empty() && entered(block).empty())
+    numbers.give(block);
+    if (worthwhile(block, mostLevels).empty() &&
+        entered(block, mostLevels).empty())
       return;
     Builder b(loc, &block, block.begin());
     Value budget = tape::BudgetOp::create(b, b.getI64Type(), IntegerAttr());
@@ -72,30 +41,34 @@ public:
   }
 
 private:
-  /// The loops of `block` to be cut.
-  SmallVector<Operation *> worthwhile(Block &block) {
+  /// The loops of `block` to be cut on so many levels.
+  SmallVector<Operation *> worthwhile(Block &block, unsigned levels) {
     SmallVector<Operation *> chosen;
     for (Operation *loop : loopsOf(block))
       if (!isShort(loop) && !loop->hasAttr(ir::rerunAttr) &&
           !loop->hasAttr(ir::restAttr) && !loop->hasAttr(countsAttr) &&
-          canRunAgain(loop) && (!measured || isKnown(loop, loop)))
+          canRunAgain(loop) &&
+          (!measured || isToldBefore(loop) ||
+           (levels == mostLevels && isToldAsItRuns(loop))))
         chosen.push_back(loop);
     return chosen;
   }
 
   /// Where sizes must be known: the other loops of `block` with loops in them
   /// to be cut.
-  SmallVector<scf::ForOp> entered(Block &block) {
+  SmallVector<scf::ForOp> entered(Block &block, unsigned levels) {
     SmallVector<scf::ForOp> loops;
-    SmallVector<Operation *> chosen = worthwhile(block);
+    if (!measured || levels < mostLevels)
+      return loops;
+    SmallVector<Operation *> chosen = worthwhile(block, levels);
     for (Operation *op : loopsOf(block)) {
       auto loop = dyn_cast<scf::ForOp>(op);
-      if (!measured || !loop || llvm::is_contained(chosen, op) ||
+      if (!loop || llvm::is_contained(chosen, op) ||
           loop->hasAttr(ir::rerunAttr) || loop->hasAttr(countsAttr) ||
           ir::contains<ir::RangeOp>(op))
         continue;
       Block &body = *loop.getBody();
-      if (!worthwhile(body).empty() || !entered(body).empty())
+      if (!worthwhile(body, levels).empty() || !entered(body, levels).empty())
         loops.push_back(loop);
     }
     return loops;
@@ -103,26 +76,42 @@ private:
 
   /// `budget`: bytes for all loops of `block`, equal shares.
   void plan(Block &block, Number budget, unsigned levels) {
-    SmallVector<Operation *> chosen = worthwhile(block);
-    SmallVector<scf::ForOp> others = entered(block);
-    if (size_t count = chosen.size() + others.size(); count > 1)
-      budget = budget * (1.0 / double(count));
+    SmallVector<Operation *> chosen = worthwhile(block, levels);
+    SmallVector<scf::ForOp> others = entered(block, levels);
+    budget = shareOf(budget, chosen.size() + others.size());
     for (scf::ForOp loop : others)
       enter(loop, budget, levels);
     for (Operation *loop : chosen)
       cut(loop, budget, levels);
   }
 
+  static Number shareOf(Number budget, size_t loops) {
+    return loops > 1 ? budget * (1.0 / double(loops)) : budget;
+  }
+
   /// Cuts the loops in `loop`, which keeps all that its iterations save.
   void enter(scf::ForOp loop, Number budget, unsigned levels) {
     Builder b(loop.getLoc(), loop);
     Number count = Number::ofInteger(b, loop.getUpperBound()).atLeast(1);
-    Number own = bytesOf(recordAttr, *numberOf(loop, loopAttr), b);
+    Number own = recordOf(numberOf(loop), b);
     Number each = (budget.at(b) / count - own).atLeast(0);
     plan(*loop.getBody(), each, levels);
   }
 
-  /// As `recordOf`, and no loop in it runs again.
+  /// Whether it is known, when the loop begins, how much it saves.
+  bool isToldBefore(Operation *loop) {
+    auto open = dyn_cast<scf::WhileOp>(loop);
+    return isKnown(loop, loop) &&
+           (!open || (onlyComputes(open) && !readsWritten(open)));
+  }
+
+  /// Whether a loop ahead can add up what iterations will save.
+  bool isToldAsItRuns(Operation *loop) {
+    auto open = dyn_cast<scf::WhileOp>(loop);
+    return (!open || onlyComputes(open)) && Tally::canTell(loop);
+  }
+
+  /// As `wholeRecordOf`, and no loop in it runs again.
   bool isKnown(Operation *loop, Operation *outer) {
     auto open = dyn_cast<scf::WhileOp>(loop);
     if (open && !loopsOf(*open.getBeforeBody()).empty())
@@ -136,7 +125,7 @@ private:
   /// The iterations of a loop in `outer`; null: not known in front of that.
   static Value boundOf(Operation *inner, Operation *outer) {
     auto counted = dyn_cast<scf::ForOp>(inner);
-    if (!counted || !inner->hasAttr(loopAttr) ||
+    if (!counted || !LoopNumbers::of(inner) ||
         outer->isAncestor(
             counted.getUpperBound().getParentBlock()->getParentOp()))
       return {};
@@ -145,12 +134,13 @@ private:
 
   void cut(Operation *op, Number budget, unsigned levels) {
     Builder b(op->getLoc(), op);
-    Number within = budget.at(b);
-    if (double kept = keptOf(*tape::bodyOf(op)))
-      within = (within - kept).atLeast(1);
-    if (auto counted = dyn_cast<scf::ForOp>(op))
+    Number within = withoutKept(budget.at(b), op);
+    auto counted = dyn_cast<scf::ForOp>(op);
+    if (measured && !isKnown(op, op))
+      cutUneven(op, within);
+    else if (counted)
       cutFor(counted, within, levels);
-    else if (measured)
+    else if (measured && isToldBefore(op))
       cutCounted(cast<scf::WhileOp>(op), within, levels);
     else
       cutWhile(cast<scf::WhileOp>(op), within, levels);
@@ -169,15 +159,11 @@ private:
     });
   }
 
-  /// What is cut as it runs says too late how much its parts save.
+  /// Counted first, it says how much its parts save.
   void cutCounted(scf::WhileOp loop, Number budget, unsigned levels) {
-    if (readsWritten(loop))
-      return;
-    Attribute name = loop->getAttr(loopAttr);
+    int64_t number = numberOf(loop);
     scf::ForOp counted = countFirst(loop, tripCounts);
-    if (!counted)
-      return;
-    counted->setAttr(loopAttr, name);
+    numbers.set(counted, number);
     cutFor(counted, budget, levels);
   }
 
@@ -193,23 +179,44 @@ private:
     divide(loop, iterations, schedule, b);
   }
 
-  /// Behind the states of all segments, one that runs again saves the states of
-  /// its own segments, and as much as the smallest one has iterations. Parts of
-  /// whole iterations take up to three more.
   void cutMeasured(scf::ForOp loop, Value iterations, const LoopSizes &sizes,
                    Number budget, unsigned levels) {
     Builder b(loop.getLoc(), loop);
+    MeasuredSchedule measured = measuredSchedule(sizes, budget, levels);
+    Value bytes = measured.claimed.asInteger();
+    scf::ForOp rest = divide(loop, iterations, measured.schedule, b);
+    if (levels < mostLevels)
+      return; // a loop ahead has told it
+    Builder before(rest.getLoc(), rest);
+    tape::ClaimOp::create(before, bytes);
+  }
+
+  struct MeasuredSchedule {
+    Schedule schedule;
+    Number claimed; ///< what segments that run again save
+  };
+
+  /// Behind the states of all segments, one that runs again saves the states of
+  /// its own segments, and as much as the smallest one has iterations. Parts of
+  /// whole iterations take up to three more.
+  static MeasuredSchedule measuredSchedule(const LoopSizes &sizes,
+                                           Number budget, unsigned levels) {
     Number record = *sizes.record;
     budget =
         (budget - (record + sizes.state) * 3).atLeast(leastFor(sizes, levels));
     Schedule schedule = scheduleOf(sizes, budget, levels);
-    Number claimed = schedule.levels.back().length * record;
-    for (const Level &level : ArrayRef(schedule.levels).drop_front())
+    Number claimed = claimOf(ArrayRef(schedule.levels).drop_front(),
+                             schedule.levels.back().length, sizes);
+    return {schedule, claimed};
+  }
+
+  /// Of a segment with segments on these levels, the smallest ones of `length`.
+  static Number claimOf(ArrayRef<Level> levels, Number length,
+                        const LoopSizes &sizes) {
+    Number claimed = length * *sizes.record;
+    for (const Level &level : levels)
       claimed = claimed + level.count * sizes.state;
-    Value bytes = claimed.asInteger();
-    scf::ForOp rest = divide(loop, iterations, schedule, b);
-    Builder before(rest.getLoc(), rest);
-    tape::ClaimOp::create(before, bytes);
+    return claimed;
   }
 
   /// With less, a plan would keep more than one that has as much: with three
@@ -226,30 +233,95 @@ private:
 
   /// One of the levels are the segments of the forward sweep.
   void cutWhile(scf::WhileOp loop, Number budget, unsigned levels) {
-    int64_t begins = loops++;
-    Attribute name = loop->getAttr(loopAttr);
+    int64_t begins = numbers.next();
+    int64_t name = numberOf(loop);
     std::optional<OnlineSchedule> schedule;
     auto lengthOf = [&](Builder &b, Value number) {
-      Value none = indexConstant(b, 0);
-      schedule.emplace(sizesOf(loop, none, b),
-                       bytesOf(stateAttr, begins, b).atLeast(1), budget.at(b),
-                       levels - 1);
+      LoopSizes sizes = sizesOf(loop, indexConstant(b, 0), b);
+      Number begin = stateOf(begins, b).atLeast(1);
+      Number within = budget.at(b);
+      if (measured)
+        within = (within - (*sizes.record + sizes.state) * 3).atLeast(1);
+      schedule.emplace(sizes, begin, within, levels - 1, measured);
       return schedule->lengthOf(Number::ofInteger(b, number)).asInteger();
     };
-    auto [segments, segment] = cutOnline(loop, tripCounts, lengthOf);
+    auto [segments, segment, ahead] = cutOnline(loop, tripCounts, {lengthOf});
     if (!segment)
       return;
     Builder b(segment.getLoc(), segment);
     schedule.emplace(schedule->sizes.at(b), schedule->begin.at(b),
-                     schedule->budget.at(b), schedule->levels);
+                     schedule->budget.at(b), schedule->levels, measured);
     Schedule division = schedule->divisionOf(
         Number::ofInteger(b, segments.getAfterArguments().back()),
         Number::ofInteger(b, segment.getUpperBound()));
-    plan(*segment.getBody(), division.share, levelsInLoops);
-    segments->setAttr(loopAttr, b.getI64IntegerAttr(begins));
-    segment->setAttr(loopAttr, name);
+    if (measured)
+      tape::ClaimOp::create(b, claimOf(division.levels,
+                                       division.levels.back().length,
+                                       schedule->sizes)
+                                   .asInteger());
+    else
+      plan(*segment.getBody(), division.share, levelsInLoops);
+    numbers.set(segments, begins);
+    numbers.set(segment, name);
     divideFurther(segment, integersOf(division.levels));
     nameParts(segments, name);
+  }
+
+  /// A loop whose iterations save what nobody knows before: a segment ends
+  /// where they have saved what it has room for. They have a part of the budget
+  /// for the loops in them.
+  void cutUneven(Operation *op, Number budget) {
+    int64_t begins = numbers.next();
+    int64_t name = numberOf(op);
+    Number share = budget * 0.25;
+    auto counted = dyn_cast<scf::ForOp>(op);
+    auto loop =
+        counted ? openLoop(counted, tripCounts) : cast<scf::WhileOp>(op);
+    std::optional<Tally> tally;
+    Value room;
+    auto lengthOf = [&](Builder &b, Value number) {
+      LoopSizes sizes = sizesOf(loop, indexConstant(b, 0), b);
+      Number begin = stateOf(begins, b).atLeast(1);
+      OnlineSchedule schedule{sizes, begin, budget.at(b), 1, measured};
+      room = schedule.bytesOf(Number::ofInteger(b, number)).asInteger();
+      tally.emplace(b);
+      return indexConstant(b, INT64_MAX);
+    };
+    auto hasRoom = [&](Builder &b) { return tally->hasRoom(b, room); };
+    auto [segments, segment, ahead] =
+        cutOnline(loop, tripCounts, {lengthOf, hasRoom});
+    tallyIterations(ahead, name, share, *tally);
+    Builder b(segment.getLoc(), segment);
+    tape::ClaimOp::create(b, tally->bytes(b));
+    plan(*segment.getBody(), share.at(b), levelsInLoops);
+    numbers.set(segments, begins);
+    numbers.set(segment, name);
+  }
+
+  /// `share`: for the loops in an iteration, as the segment behind it has.
+  void tallyIterations(scf::WhileOp ahead, int64_t name, Number share,
+                       const Tally &tally) {
+    Block &body = *ahead.getAfterBody();
+    SmallVector<Operation *> chosen = worthwhile(body, levelsInLoops);
+    Builder b(ahead.getLoc(), ahead);
+    share = shareOf(share.at(b), chosen.size());
+    tally.addIteration(body, name, [&](Operation *loop) {
+      bool isCut = llvm::is_contained(chosen, loop);
+      if (isCut)
+        tallyCut(loop, share, tally);
+      return isCut;
+    });
+  }
+
+  void tallyCut(Operation *loop, Number share, const Tally &tally) {
+    Builder b(loop->getLoc(), loop->getContext());
+    b.setInsertionPointAfter(loop);
+    LoopSizes sizes = sizesOf(loop, iterationsOf(loop, b), b);
+    auto [schedule, claimed] =
+        measuredSchedule(sizes, withoutKept(share.at(b), loop), levelsInLoops);
+    Number states = schedule.levels.front().count * sizes.state;
+    Number most = claimed.atLeast(schedule.rest * *sizes.record);
+    tally.add(b, states + most);
   }
 
   static SmallVector<Segments> integersOf(ArrayRef<Level> levels) {
@@ -269,10 +341,10 @@ private:
   }
 
   /// Also of levels; loops in an iteration have names.
-  static void nameParts(Operation *segments, Attribute name) {
+  static void nameParts(Operation *segments, int64_t name) {
     segments->walk([&](scf::ForOp part) {
-      if (part->hasAttr(ir::segmentAttr) && !part->hasAttr(loopAttr))
-        part->setAttr(loopAttr, name);
+      if (part->hasAttr(ir::segmentAttr) && !LoopNumbers::of(part))
+        LoopNumbers::set(part, name);
     });
   }
 
@@ -284,37 +356,40 @@ private:
     SmallVector<Segments> levels = integersOf(schedule.levels);
     Segments &whole = levels.front();
     whole.iterations = iterations, whole.covered = covered, whole.rest = rest;
-    Attribute name = loop->getAttr(loopAttr);
+    int64_t name = numberOf(loop);
     Parts parts = cutInto(whole, loop, tripCounts);
     divideFurther(parts.segment, ArrayRef(levels).drop_front());
     nameParts(parts.segments, name);
-    parts.segments->setAttr(loopAttr, name);
-    parts.rest->setAttr(loopAttr, name);
+    numbers.set(parts.segments, name);
+    numbers.set(parts.rest, name);
     return parts.rest;
   }
 
   LoopSizes sizesOf(Operation *loop, Value iterations, Builder &b) {
-    int64_t number = *numberOf(loop, loopAttr);
-    return {Number::ofInteger(b, iterations),
-            bytesOf(stateAttr, number, b).atLeast(1),
-            bytesOf(recordAttr, number, b), recordOf(loop, loop, b)};
+    int64_t number = numberOf(loop);
+    return {Number::ofInteger(b, iterations), stateOf(number, b).atLeast(1),
+            recordOf(number, b), wholeRecordOf(loop, loop, b)};
   }
 
   /// What an iteration saves with the loops in it; none if those may have any
   /// number of iterations, for all that is known before `outer`.
-  std::optional<Number> recordOf(Operation *loop, Operation *outer,
-                                 Builder &b) {
-    int64_t number = *numberOf(loop, loopAttr);
-    Number all = bytesOf(recordAttr, number, b);
+  std::optional<Number> wholeRecordOf(Operation *loop, Operation *outer,
+                                      Builder &b) {
+    Number all = recordOf(numberOf(loop), b);
     for (Operation *inner : loopsOf(*tape::bodyOf(loop))) {
       Value bound = boundOf(inner, outer);
       std::optional<Number> record =
-          bound ? recordOf(inner, outer, b) : std::nullopt;
+          bound ? wholeRecordOf(inner, outer, b) : std::nullopt;
       if (!record)
         return std::nullopt;
       all = all + Number::ofInteger(b, bound).atLeast(0) * *record;
     }
     return all.atLeast(1);
+  }
+
+  static Number withoutKept(Number budget, Operation *loop) {
+    double kept = keptOf(*tape::bodyOf(loop));
+    return kept ? (budget - kept).atLeast(1) : budget;
   }
 
   /// Bytes of the private arrays that the loop only reads: kept once.
@@ -328,85 +403,24 @@ private:
     return bytes;
   }
 
-  Number bytesOf(StringRef what, int64_t number, Builder &b) {
-    auto cast =
-        UnrealizedConversionCastOp::create(b, b.getI64Type(), ValueRange());
-    cast->setAttr(what, b.getI64IntegerAttr(number));
-    return Number::ofInteger(b, cast.getResult(0));
-  }
+  static int64_t numberOf(Operation *loop) { return *LoopNumbers::of(loop); }
 
+  LoopNumbers &numbers;
   TripCounts &tripCounts;
   function_ref<bool(Operation *)> canRunAgain;
-  bool measured;
-  int64_t loops = 0;
-};
-
-/// The bytes that loops of one number push, with those of loops in them that
-/// have no number.
-class Pushed {
-public:
-  Pushed(ir::KernelOp gradient, bool measured) : measured(measured) {
-    gradient.walk([&](tape::PushOp push) { add(push); });
-    for (auto [loop, bytes] : byLoop) {
-      int64_t number = *numberOf(loop, loopAttr);
-      auto &most = loop->hasAttr(ir::rerunAttr) ? states : records;
-      most[number] = std::max(most[number], bytes);
-    }
-  }
-
-  int64_t stateOf(int64_t number) const { return states.lookup(number); }
-  int64_t recordOf(int64_t number) const { return records.lookup(number); }
-
-private:
-  /// Of a device's tape, before numbers are narrowed, which takes as much or
-  /// less.
-  int64_t bytesOf(tape::PushOp push) const {
-    if (!measured)
-      return sizing::recordBytes(push.getValues());
-    bool words = push->getParentOfType<ir::RangeOp>();
-    sizing::RecordLayout layout(push.getValues().getTypes(), words);
-    return llvm::alignTo(layout.size(), 8);
-  }
-
-  void add(tape::PushOp push) {
-    int64_t bytes = bytesOf(push);
-    Operation *loop = push->getParentOp();
-    for (; loop && !isa<ir::KernelOp>(loop) && !loop->hasAttr(loopAttr);
-         loop = loop->getParentOp())
-      bytes *= tape::constantCount(loop).value_or(1);
-    if (loop && loop->hasAttr(loopAttr))
-      byLoop[loop] += bytes;
-  }
-
-  llvm::MapVector<Operation *, int64_t> byLoop;
-  llvm::DenseMap<int64_t, int64_t> states, records;
   bool measured;
 };
 
 } // namespace
 
-void cutByBudget(ir::KernelOp kernel, TripCounts &tripCounts,
+void cutByBudget(ir::KernelOp kernel, LoopNumbers &numbers,
+                 TripCounts &tripCounts,
                  function_ref<bool(Operation *)> canRunAgain, bool measured) {
   SmallVector<Block *> blocks{kernel.getBody()};
   kernel.walk([&](ir::RangeOp range) { blocks.push_back(range.getBody()); });
-  Planner planner(tripCounts, canRunAgain, measured);
+  Planner planner(numbers, tripCounts, canRunAgain, measured);
   for (Block *block : blocks)
     planner.run(*block, block->getParentOp()->getLoc());
-}
-
-void resolveSizes(ir::KernelOp gradient, bool measured) {
-  Pushed pushed(gradient, measured);
-  gradient.walk([&](UnrealizedConversionCastOp size) {
-    std::optional<int64_t> state = numberOf(size, stateAttr);
-    std::optional<int64_t> record = numberOf(size, recordAttr);
-    if (!state && !record)
-      return;
-    Builder b(size.getLoc(), size);
-    int64_t bytes = state ? pushed.stateOf(*state) : pushed.recordOf(*record);
-    size.getResult(0).replaceAllUsesWith(indexConstant(b, bytes));
-    size.erase();
-  });
-  gradient.walk([](Operation *op) { op->removeAttr(loopAttr); });
 }
 
 } // namespace costate::autodiff

@@ -3,8 +3,10 @@
 #include "autodiff/cut/Budget.h"
 #include "autodiff/cut/Counting.h"
 #include "autodiff/cut/Segments.h"
+#include "autodiff/cut/Tally.h"
 #include "autodiff/replay/Accesses.h"
 #include "autodiff/rules/Rules.h"
+#include "ir/Tape.h"
 
 using namespace mlir;
 
@@ -86,7 +88,21 @@ Segments segmentsOf(ImplicitLocOpBuilder &b, Value iterations,
   return {count, length, iterations, covered, rest, /*isUneven=*/false};
 }
 
-LogicalResult cut(Operation *op, int64_t checkpoints, TripCounts &tripCounts) {
+/// A segment that runs again may save more than the rest has.
+void claimSegments(Parts parts, int64_t number) {
+  for (Operation *part : {parts.segments, parts.segment, parts.rest})
+    LoopNumbers::set(part, number);
+  ImplicitLocOpBuilder b(parts.segment.getLoc(), parts.segment);
+  Tally tally(b);
+  tally.addIteration(*parts.segment.getBody(), number,
+                     [](Operation *) { return false; });
+  b.setInsertionPointAfter(parts.segment);
+  tape::ClaimOp::create(b, tally.bytes(b));
+}
+
+/// `claims`: its number, if its segments say what they will save.
+LogicalResult cut(Operation *op, int64_t checkpoints, TripCounts &tripCounts,
+                  std::optional<int64_t> claims) {
   if (std::optional<Obstacle> obstacle = obstacleOf(op))
     return refuse(op, *obstacle);
   auto loop = dyn_cast<scf::ForOp>(op);
@@ -104,6 +120,8 @@ LogicalResult cut(Operation *op, int64_t checkpoints, TripCounts &tripCounts) {
   Parts parts = cutInto(segments, loop, tripCounts);
   parts.segments->setAttr(ir::checkpointsAttr,
                           b.getI64IntegerAttr(checkpoints));
+  if (claims)
+    claimSegments(parts, *claims);
   return success();
 }
 
@@ -117,24 +135,31 @@ LogicalResult cutLoops(ir::KernelOp kernel, TripCounts &tripCounts, Cuts cuts,
     if (auto number = op->getAttrOfType<IntegerAttr>(ir::checkpointsAttr))
       loops.push_back({op, number.getInt()});
   });
+  LoopNumbers numbers;
+  if (cuts.measured)
+    numbers.give(*kernel.getBody());
   for (auto [loop, checkpoints] : loops) {
     std::optional<Obstacle> obstacle = obstacleOf(loop);
     if (cuts.tiles && checkpoints > 1 && isOutermost(loop) &&
         !(obstacle && isEven(loop)))
       continue;
-    if (!cuts.uneven && !isEven(loop)) {
+    bool isTold = !cuts.measured || isEven(loop);
+    if (!isTold && !Tally::canTell(loop)) {
       loop->setAttr(ir::wholeAttr, UnitAttr::get(loop->getContext()));
       continue;
     }
     loop->removeAttr(ir::checkpointsAttr);
-    if (checkpoints > 1 && failed(cut(loop, checkpoints, tripCounts)))
+    std::optional<int64_t> claims;
+    if (!isTold)
+      claims = LoopNumbers::of(loop);
+    if (checkpoints > 1 && failed(cut(loop, checkpoints, tripCounts, claims)))
       return failure();
   }
   refusal.code = ErrorCode::NotDifferentiable;
   if (cuts.byBudget)
     cutByBudget(
-        kernel, tripCounts, [](Operation *loop) { return !obstacleOf(loop); },
-        /*measured=*/!cuts.uneven);
+        kernel, numbers, tripCounts,
+        [](Operation *loop) { return !obstacleOf(loop); }, cuts.measured);
   return success();
 }
 

@@ -125,21 +125,29 @@ Number OnlineSchedule::recordOfIteration() const {
   return sizes.record ? *sizes.record : (sizes.own * 2).atLeast(part);
 }
 
-/// A segment takes as much as the states before it, and at least what a cache
-/// holds. Once states take a third of the budget, it is as long as all levels
+Number OnlineSchedule::roomBehind(Number states) const {
+  Number least = measured ? states : states.constant(0);
+  return (budget - states - begin).atLeast(least);
+}
+
+/// As much as the states before it, and at least what a cache holds.
+Number OnlineSchedule::bytesOf(Number number) const {
+  constexpr double cached = 128 << 10;
+  Number states = number * begin;
+  return states.atLeast(cached).atMost(roomBehind(states));
+}
+
+/// Once states take a third of the budget, a segment is as long as all levels
 /// allow.
 Number OnlineSchedule::lengthOf(Number number) const {
-  constexpr double cached = 128 << 10;
-  Number states = number * begin, none = states.constant(0);
-  Number room = (budget - states - begin).atLeast(none);
-  Number bytes = states.atLeast(cached).atMost(room);
-  Number most = reachOf(room, sizes.state, levels);
-  bytes = states.ifAbove(budget * (1.0 / 3), most, bytes);
+  Number states = number * begin;
+  Number most = reachOf(roomBehind(states), sizes.state, levels);
+  Number bytes = states.ifAbove(budget * (1.0 / 3), most, bytesOf(number));
   return (bytes / recordOfIteration().atLeast(1)).roundedDown().atLeast(1);
 }
 
 Schedule OnlineSchedule::divisionOf(Number number, Number iterations) const {
-  Number room = budget - number * begin, none = room.constant(0);
+  Number room = roomBehind(number * begin), none = room.constant(0);
   Level whole{none, iterations.atLeast(1)};
   Schedule schedule{{whole}, none, none};
   divide(schedule.levels, room, recordOfIteration().atLeast(1), sizes.state,

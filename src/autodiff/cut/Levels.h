@@ -47,13 +47,19 @@ struct OnlineSchedule {
   LoopSizes sizes; ///< of all iterations: not known
   Number begin, budget;
   unsigned levels;
+  /// Whether a tape is as large as the forward sweep asks for: then segments
+  /// grow beyond the budget rather than become many.
+  bool measured;
 
-  /// How many iterations segment `number` may have.
+  /// How many bytes segment `number` may have.
+  Number bytesOf(Number number) const;
+  /// How many iterations.
   Number lengthOf(Number number) const;
   /// Into what its `iterations` are divided when it is reversed.
   Schedule divisionOf(Number number, Number iterations) const;
 
 private:
+  Number roomBehind(Number states) const;
   Number recordOfIteration() const;
 };
 

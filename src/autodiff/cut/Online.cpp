@@ -19,9 +19,9 @@ using Builder = ImplicitLocOpBuilder;
 class Ahead {
 public:
   Ahead(scf::WhileOp loop, ValueRange carried, Value first, Value length,
-        Builder &b)
-      : loop(loop), first(first), length(length), carried(carried.size()),
-        passed(loop.getNumResults()) {
+        OnlineLimits limits, Builder &b)
+      : loop(loop), first(first), length(length), limits(limits),
+        carried(carried.size()), passed(loop.getNumResults()) {
     SmallVector<Value> inits(carried);
     inits.push_back(indexConstant(b, 0));
     SmallVector<Type> types(loop.getResultTypes());
@@ -41,6 +41,7 @@ public:
     op->setAttr(aheadAttr, b.getUnitAttr());
   }
 
+  scf::WhileOp get() { return op; }
   Value soFar() { return op.getResult(passed - 1); }
   Value iterations() { return op.getResult(passed + carried); }
   Value hasMore() { return op.getResults().back(); }
@@ -62,6 +63,8 @@ private:
     Value isShort = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
                                           arguments.back(), length);
     Value goesOn = arith::AndIOp::create(b, more, isShort);
+    if (limits.hasRoom)
+      goesOn = arith::AndIOp::create(b, goesOn, limits.hasRoom(b));
     llvm::append_range(results, arguments);
     results.push_back(more);
     scf::ConditionOp::create(b, goesOn, results);
@@ -82,13 +85,14 @@ private:
 
   scf::WhileOp loop, op;
   Value first, length;
+  OnlineLimits limits;
   size_t carried, passed;
 };
 
 } // namespace
 
 OnlineParts cutOnline(scf::WhileOp loop, TripCounts &tripCounts,
-                      function_ref<Value(Builder &, Value)> lengthOf) {
+                      OnlineLimits limits) {
   if (!onlyComputes(loop))
     return {};
   Builder b(loop.getLoc(), loop);
@@ -109,9 +113,10 @@ OnlineParts cutOnline(scf::WhileOp loop, TripCounts &tripCounts,
       [&](OpBuilder &after, Location loc, ValueRange arguments) {
         Builder inside(loc, after);
         Value first = arguments[carried], number = arguments.back();
-        Value length = lengthOf(inside, number);
+        Value length = limits.lengthOf(inside, number);
         ValueRange state = arguments.take_front(carried);
-        Ahead ahead(loop, state, first, length, inside);
+        Ahead ahead(loop, state, first, length, limits, inside);
+        parts.ahead = ahead.get();
         parts.segment =
             takeBody(loop, ahead.iterations(), first, state, inside);
         SmallVector<Value> next(parts.segment.getResults());
@@ -129,6 +134,38 @@ OnlineParts cutOnline(scf::WhileOp loop, TripCounts &tripCounts,
   tripCounts.erase(loop);
   loop.erase();
   return parts;
+}
+
+scf::WhileOp openLoop(scf::ForOp loop, TripCounts &tripCounts) {
+  Builder b(loop.getLoc(), loop);
+  SmallVector<Value> inits(loop.getInitArgs());
+  inits.push_back(loop.getLowerBound());
+  auto open = scf::WhileOp::create(
+      b, TypeRange(ValueRange(inits)), inits,
+      [&](OpBuilder &before, Location loc, ValueRange arguments) {
+        Value more =
+            arith::CmpIOp::create(before, loc, arith::CmpIPredicate::slt,
+                                  arguments.back(), loop.getUpperBound());
+        scf::ConditionOp::create(before, loc, more, arguments);
+      },
+      [&](OpBuilder &, Location, ValueRange arguments) {
+        loop.getInductionVar().replaceAllUsesWith(arguments.back());
+        for (auto [before, now] :
+             llvm::zip(loop.getRegionIterArgs(), arguments))
+          before.replaceAllUsesWith(now);
+      });
+  Block &body = *open.getAfterBody();
+  body.getOperations().splice(body.end(), loop.getBody()->getOperations());
+  scf::YieldOp yield = open.getYieldOp();
+  Builder atEnd(loop.getLoc(), yield);
+  Value next = arith::AddIOp::create(atEnd, body.getArguments().back(),
+                                     indexConstant(atEnd, 1));
+  yield.getResultsMutable().append(next);
+  open->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
+  tripCounts[open] = open.getResults().back();
+  loop.replaceAllUsesWith(open.getResults().drop_back());
+  loop.erase();
+  return open;
 }
 
 /// What runs ahead is not run again for its results.

@@ -14,15 +14,27 @@ inline constexpr llvm::StringLiteral aheadAttr = "costate.ahead";
 struct OnlineParts {
   mlir::scf::WhileOp segments; ///< marked `costate.rerun`
   mlir::scf::ForOp segment;    ///< null: nothing has changed
+  mlir::scf::WhileOp ahead;    ///< in front of it
 };
 
-/// Makes of `loop` one over segments. `lengthOf` tells how many iterations the
-/// segment of a number has at most; it emits what computes that. Not if what
-/// comes before the condition of `loop` does more than compute.
-OnlineParts cutOnline(
-    mlir::scf::WhileOp loop, TripCounts &tripCounts,
-    llvm::function_ref<mlir::Value(mlir::ImplicitLocOpBuilder &, mlir::Value)>
-        lengthOf);
+/// How long a segment is. Both emit what computes that.
+struct OnlineLimits {
+  using Builder = mlir::ImplicitLocOpBuilder;
+
+  /// How many iterations the segment of a number has at most.
+  llvm::function_ref<mlir::Value(Builder &, mlir::Value)> lengthOf;
+  /// In front of each of its iterations, whether there is room for that; null:
+  /// there is.
+  llvm::function_ref<mlir::Value(Builder &)> hasRoom = nullptr;
+};
+
+/// Makes of `loop` one over segments. Not if what comes before the condition of
+/// `loop` does more than compute.
+OnlineParts cutOnline(mlir::scf::WhileOp loop, TripCounts &tripCounts,
+                      OnlineLimits limits);
+
+/// Makes a `while` of `loop`, which counts from 0 by 1.
+mlir::scf::WhileOp openLoop(mlir::scf::ForOp loop, TripCounts &tripCounts);
 
 /// Erases from the forward sweep what runs there in loops ahead.
 void keepAhead(mlir::Operation *root);

@@ -41,7 +41,9 @@ LogicalResult Reverser::reverseIteration(const Iteration &iteration,
 SmallVector<Operation *> Reverser::runAgain(Block &body, IRMapping &copies,
                                             Sweep &sweep) {
   SmallVector<Operation *> ops = operationsOf(body);
-  llvm::erase_if(ops, [](Operation *op) { return op->hasAttr(aheadAttr); });
+  llvm::erase_if(ops, [](Operation *op) {
+    return op->hasAttr(aheadAttr) || isa<tape::ClaimOp>(op);
+  });
   for (Value local : localsOf(body, /*changed=*/true)) {
     Builder atStart(body.getParentOp()->getLoc(), &body, body.begin());
     saveLocal(local, atStart, sweep); // the first one is popped first

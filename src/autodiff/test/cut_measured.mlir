@@ -41,18 +41,30 @@ costate.kernel @branch(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %
   }
 }
 
-// Of a nest whose inner loop has another length in each iteration, only that is
-// cut: what segments of the outer one would save is not known.
+// A loop whose inner loop has another length in each iteration is cut as it
+// runs: a loop ahead adds up what iterations will save, with the schedule of the
+// inner loop, and stops where the next one has no room. The segment claims that.
 // CHECK-LABEL: costate.kernel @nest.grad
 // CHECK:         costate.range
 // CHECK:           tape.budget
-// CHECK:           scf.for
-// CHECK:             scf.for
-// CHECK:             } {costate.rerun
-// CHECK:             tape.claim
-// CHECK:             } {costate.rest
-// CHECK-NOT:       costate.rerun
+// CHECK:           scf.while
+// CHECK:             %[[ROOM:.*]] = costate.to_int
+// CHECK-NEXT:        %[[TALLY:.*]] = costate.local : !costate.local<i64, 2>
+// CHECK:             %[[AHEAD:.*]]:4 = scf.while
+// CHECK:               arith.cmpi sle, %{{.*}}, %[[ROOM]]
+// CHECK:               scf.condition
+// CHECK:               costate.local_load %[[TALLY]][%c0_i64]
+// CHECK:               scf.for
+// CHECK:               costate.local_store %{{.*}}, %[[TALLY]][%c0_i64]
+// CHECK:             } attributes {costate.counts}
+// CHECK-NEXT:        %[[SUM:.*]] = costate.local_load %[[TALLY]][%c0_i64]
+// CHECK-NEXT:        tape.claim %[[SUM]]
+// CHECK:             tape.push record({{.*}}) %{{.*}}, %{{.*}}, %[[AHEAD]]#2
+// CHECK:           } attributes {costate.rerun
 // CHECK:           tape.pivot
+// CHECK-NOT:       tape.claim
+// CHECK:           } {costate.rerun, tape.pair
+// CHECK:         costate.return
 costate.kernel @nest(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %n: i64) {
   %e = costate.extent %x[0] : !costate.array<f64, 1>
   %zero = arith.constant 0 : i64
@@ -146,5 +158,46 @@ costate.kernel @again(%x: !costate.array<f64, 1>) {
     costate.store %none, %x[%i] : !costate.array<f64, 1>
     %next = arith.addi %k, %one : i64
     scf.yield %next : i64
+  }
+}
+
+// What a loop with checkpoints in another one saves is added up as well, where its
+// iterations may save different amounts.
+// CHECK-LABEL: costate.kernel @asked.grad
+// CHECK:         scf.for
+// CHECK:           scf.for
+// CHECK:             %[[TALLY:.*]] = costate.local : !costate.local<i64, 2>
+// CHECK:             scf.for
+// CHECK:               costate.local_store %{{.*}}, %[[TALLY]]
+// CHECK:             } {costate.segment
+// CHECK-NEXT:        %[[SUM:.*]] = costate.local_load %[[TALLY]]
+// CHECK-NEXT:        tape.claim %[[SUM]]
+// CHECK:           } {costate.checkpoints = 4 : i64, costate.rerun
+// CHECK-NEXT:      scf.for
+// CHECK:           } {costate.rest
+// CHECK-NOT:     tape.claim
+// CHECK:         costate.return
+costate.kernel @asked(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %n: i64) {
+  %e = costate.extent %x[0] : !costate.array<f64, 1>
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %none = arith.constant 0.0 : f64
+  costate.range (%i) in (%e) {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    %r = scf.for %k = %zero to %n step %one iter_args(%a = %v) -> (f64) : i64 {
+      %s = scf.for %j = %zero to %k step %one iter_args(%b = %a) -> (f64) : i64 {
+        %c = arith.cmpf olt, %b, %none : f64
+        %t = scf.if %c -> (f64) {
+          %q = costate.sin %b : f64
+          %p = arith.mulf %b, %q : f64
+          scf.yield %p : f64
+        } else {
+          scf.yield %b : f64
+        }
+        scf.yield %t : f64
+      } {costate.checkpoints = 4 : i64}
+      scf.yield %s : f64
+    }
+    costate.store %r, %y[%i] : !costate.array<f64, 1>
   }
 }

@@ -92,6 +92,28 @@ Kernel serial(size_t budget = 0) {
       {.tape_budget = budget});
 }
 
+/// Iterations that save any amounts, which nobody knows before they run.
+Kernel searches(size_t budget = 0) {
+  return kernel(
+      "searches",
+      [](ArrayRef<double, 1> x, ArrayRef<int, 1> n, ArrayRef<double, 1> y) {
+        parallel(x.size(), [&](Index i) {
+          Var<double> v = x(i);
+          Var<int> k = 0;
+          WHILE (k < n(i)) {
+            Var<double> u = v;
+            WHILE (u < 1.5) {
+              u = u + 0.2 + 0.1 * sin(u * v);
+            }
+            v = rotated(0.4 * u);
+            k += 1;
+          }
+          y(i) = v;
+        });
+      },
+      {.debug = true, .tape_budget = budget});
+}
+
 bool isGpu() { return openDevice().name() != "cpu"; }
 
 /// The bytes that `launch` has at most beside what there was before.
@@ -136,6 +158,10 @@ void expectWithin(Kernel (*make)(size_t), std::vector<size_t> budgets) {
 
 TEST(GpuTapeBudget, OfColumns) {
   expectWithin(columns, {60u << 10, 200u << 10, 1u << 20, 64u << 20});
+}
+
+TEST(GpuTapeBudget, OfLoopsOfUnknownLengthInSuchLoops) {
+  expectWithin(searches, {60u << 10, 200u << 10, 1u << 20, 64u << 20});
 }
 
 TEST(GpuTapeBudget, OfTiles) {
