@@ -54,6 +54,7 @@ public:
 
   bool has(Property property) const { return bits >> unsigned(property) & 1; }
   void add(Property property) { bits |= 1u << unsigned(property); }
+  void add(Properties others) { bits |= others.bits; }
 
 private:
   explicit Properties(unsigned bits) : bits(bits) {}

@@ -27,8 +27,9 @@ std::optional<Finding> Fuzzer::check(uint64_t seed) {
   if (used++ % kernelsPerSession == 0)
     session = std::make_unique<Session>();
   Case subject = generate(session->context(), seed);
-  Verdict verdict =
-      fuzz::check(*session, subject, seed, Properties::sampled(seed));
+  Properties wanted = Properties::sampled(seed);
+  wanted.add(always);
+  Verdict verdict = fuzz::check(*session, subject, seed, wanted);
   ++counts.kernels;
   subject.kernel.walk([&](Operation *) { ++counts.operations; });
   ++counts.byKind[verdict.kind];

@@ -27,6 +27,9 @@ struct Finding {
 
 class Fuzzer {
 public:
+  /// `always`: of each kernel, and others of some.
+  explicit Fuzzer(Properties always = Properties::of({})) : always(always) {}
+
   /// Checks the kernel of `seed`; a finding if it is wrong.
   std::optional<Finding> check(uint64_t seed);
 
@@ -36,6 +39,7 @@ public:
 private:
   Finding shrunk(const Case &subject, uint64_t seed, const Verdict &verdict);
 
+  Properties always;
   std::unique_ptr<Session> session;
   unsigned used = 0; ///< kernels that have lived in the session
 };

@@ -235,6 +235,18 @@ public:
     return !tame ? Verdict::Wild : refused ? Verdict::Refused : Verdict::Right;
   }
 
+  /// Gradients only, each with several budgets for its tapes.
+  Verdict::Kind runInBudgets() {
+    if (!primal())
+      return Verdict::Racing;
+    refused = oracle.refusal().has_value();
+    if (!refused) {
+      reverse();
+      inBudgets();
+    }
+    return !tame ? Verdict::Wild : refused ? Verdict::Refused : Verdict::Right;
+  }
+
   int judged = 0;
 
 private:
@@ -663,12 +675,19 @@ private:
     Memory memory;
   };
   std::optional<Outcome> deterministicOn(int threads, int lanes) {
-    Kernel same = emit(program, {.deterministic = true, .lanes = lanes});
+    return outcomeOf({.deterministic = true, .lanes = lanes}, threads);
+  }
+
+  /// Nothing as well if its budget is too small.
+  std::optional<Outcome> outcomeOf(KernelOptions options, int threads) {
+    Kernel same = emit(program, options);
     Workbench bench(device(threads), inputs);
     Outcome outcome;
     ErrorCode code =
         codeOf([&] { outcome.adjoints = gradientOn(bench, same); });
-    if (code == ErrorCode::CannotReplay || code == ErrorCode::BadKernel)
+    bool gaveUp = options.tape_budget && code == ErrorCode::OutOfMemory;
+    if (code == ErrorCode::CannotReplay || code == ErrorCode::BadKernel ||
+        gaveUp)
       return std::nullopt;
     if (outcome.adjoints.empty())
       gradientOn(bench, same); // tells why
@@ -713,6 +732,25 @@ private:
     if (refused || seed % 4 == 0)
       return compileTangent(with);
     gradientOf(with + "compiled", kernel, seed % 4 == 2 ? 1 : 4);
+  }
+
+  /// Debug kernels of GPUs have no tiles. There, sums of the program over work
+  /// items whose tapes do not fit come in another order.
+  void inBudgets() {
+    KernelOptions options{.debug = seed % 3 > 0, .deterministic = true};
+    std::optional<Outcome> whole = outcomeOf(options, 1);
+    if (!whole)
+      return;
+    bool sameBits = !adds || test::isOnCpu();
+    for (size_t bytes : {size_t(64) << seed % 8, size_t(3000), size_t(40000)}) {
+      options.tape_budget = bytes;
+      std::string where = "within " + std::to_string(bytes) + " bytes";
+      std::optional<Outcome> some = outcomeOf(options, 1);
+      if (some && sameBits)
+        expectSame(where, some, whole);
+      else if (some)
+        compareRun("gradient " + where, some->adjoints, expected, gradients(), false);
+    }
   }
 
   /// The gradient by hand of a launch that may have overwritten what it needs:
@@ -816,6 +854,12 @@ Verdict check(const Node &program, unsigned seed, Coverage *coverage) {
 Verdict checkLanes(const Node &program, unsigned seed) {
   return verdictOf([&]() -> Verdict {
     return {Checker(program, seed, nullptr).runInLanes()};
+  });
+}
+
+Verdict checkBudgets(const Node &program, unsigned seed) {
+  return verdictOf([&]() -> Verdict {
+    return {Checker(program, seed, nullptr).runInBudgets()};
   });
 }
 

@@ -35,6 +35,10 @@ Verdict check(const Node &program, unsigned seed, Coverage *coverage = nullptr);
 /// way, and the same bits for all of them in deterministic kernels.
 Verdict checkLanes(const Node &program, unsigned seed);
 
+/// Compiled gradients within several budgets for tapes: the bits of one that
+/// has all memory, or an error.
+Verdict checkBudgets(const Node &program, unsigned seed);
+
 /// Only the results against those of the statement tree: many times faster.
 Verdict checkLowering(const Node &program, unsigned seed);
 

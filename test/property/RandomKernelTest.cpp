@@ -150,6 +150,17 @@ TEST(RandomKernel, AgreeInLanes) {
       });
 }
 
+TEST(RandomKernel, AgreeInBudgets) {
+  checkSeeds(
+      1, [](unsigned seed) { return seed <= 24; },
+      [](unsigned seed) {
+        Node program = generate(seed);
+        Verdict verdict = checkBudgets(program, seed);
+        if (verdict.kind == Verdict::Wrong)
+          reportWrong(program, seed, verdict, checkBudgets);
+      });
+}
+
 TEST(RandomKernel, AgreeForLonger) {
   using Clock = std::chrono::steady_clock;
   unsigned seconds = fromEnvironment("COSTATE_FUZZ_SECONDS");

@@ -31,7 +31,7 @@ struct Command {
   unsigned jobs = 0;
   double patience = costate::property::BatchOptions().patience;
   bool coverage = false, goOn = false, lower = false, lanes = false;
-  bool singles = false;
+  bool singles = false, plans = false, budgets = false;
 };
 
 void declare(CLI::App &app, Command &command) {
@@ -68,11 +68,17 @@ void declare(CLI::App &app, Command &command) {
                "with 1, 2, 4, 8 and 16 lanes, against each other and the "
                "interpreter")
       ->needs(device);
+  app.add_flag("--budgets", command.budgets,
+               "gradients, within several budgets for tapes")
+      ->needs(device);
   app.add_flag("--singles", command.singles,
                "with f32 in the place of f64, for devices without it")
       ->needs(device);
   app.add_flag("--coverage", command.coverage,
                "print which operations were differentiated where");
+  app.add_flag("--plans", command.plans,
+               "check of each kernel, not of some, that neither plans nor "
+               "budgets change its gradient");
   app.add_flag("--go-on", command.goOn, "do not stop at the first finding");
 }
 
@@ -130,7 +136,8 @@ int fuzz(const Command &command) {
   auto seconds = [&] {
     return std::chrono::duration<double>(Clock::now() - start).count();
   };
-  Fuzzer fuzzer;
+  Fuzzer fuzzer(command.plans ? Properties::of({Property::Cut, Property::Plans})
+                              : Properties::of({}));
   bool found = false;
   for (uint64_t k = 0; k < count && (command.goOn || !found); ++k) {
     if (limit > 0 && seconds() >= limit)
@@ -158,6 +165,8 @@ CheckProgram checkOf(const Command &command) {
   namespace property = costate::property;
   if (command.lanes)
     return property::checkLanes;
+  if (command.budgets)
+    return property::checkBudgets;
   return [](const property::Node &program, unsigned seed) {
     return property::check(program, seed);
   };
