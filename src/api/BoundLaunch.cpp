@@ -237,9 +237,11 @@ profile::Span BoundLaunch::span() const {
   return call.kernel->span(profile::Kind::Launch, isGradient(), chain.order);
 }
 
-static void noteTapes(Compiled &compiled, const runtime::LaunchReport &report) {
+static void noteTapes(Compiled &compiled, const runtime::LaunchReport &report,
+                      size_t budget) {
   compiled.tapeBytes = report.tapeBytes;
   compiled.allTapeBytes = report.allBytes;
+  compiled.tapeBudget = budget;
 }
 
 Result<runtime::LaunchReport>
@@ -275,7 +277,8 @@ BoundLaunch::launch(runtime::KeptLaunch kept,
     run();
     if (isDone()) {
       compiled.fitting = *report ? way : first;
-      noteTapes(other, *report ? **report : runtime::LaunchReport());
+      noteTapes(other, *report ? **report : runtime::LaunchReport(),
+                tapeBudget());
       return *report;
     }
   }
@@ -289,7 +292,7 @@ void BoundLaunch::execute(const VersionArrays &versions) const {
   Result<runtime::LaunchReport> report = launch(std::move(kept), versions);
   countWrites();
   runtime::LaunchReport done = checked(std::move(report));
-  noteTapes(compiled, done);
+  noteTapes(compiled, done, tapeBudget());
   if (done.isInGraph)
     noteOthersWriting();
   compiled.versionBytes = versions.bytes();

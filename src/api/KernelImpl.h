@@ -21,6 +21,7 @@ struct Compiled {
   double milliseconds = 0;
   std::atomic<size_t> tapeBytes = 0;    ///< of the last launch
   std::atomic<size_t> allTapeBytes = 0; ///< GPU: of all threads
+  std::atomic<size_t> tapeBudget = 0;   ///< that the user has set for that
   std::atomic<size_t> versionBytes = 0; ///< of its versions of arrays
   /// The first of the ways to compile it whose tapes have fitted.
   std::atomic<size_t> fitting = 0;

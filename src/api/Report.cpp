@@ -118,7 +118,10 @@ static std::string costText(const KernelCode &code) {
   table.add({"line", "saves each time", "computes again", "loads again"});
   int64_t computed = 0, loaded = 0;
   for (const LineCost &line : code.lines) {
-    table.add({placeText(line), savedText(line), countText(line.computed),
+    std::string saved = savedText(line);
+    if (saved == "-" && !line.computed && !line.loaded)
+      continue; // a loop, see loopsText
+    table.add({placeText(line), saved, countText(line.computed),
                countText(line.loaded)});
     computed += line.computed;
     loaded += line.loaded;
@@ -129,14 +132,18 @@ static std::string costText(const KernelCode &code) {
 }
 
 /// `    loop.py:12: runs again from at most 100 checkpoints of 8 bytes; an
-/// iteration saves 16 bytes`, for each such loop.
-static std::string checkpointsText(const KernelCode &code) {
+/// iteration saves 16 bytes`, or `    loop.py:12: keeps all iterations, of 16
+/// bytes each`, for each loop that saves something.
+static std::string loopsText(const KernelCode &code) {
   std::string text;
   for (const LineCost &line : code.lines) {
     if (line.staysWhole)
       text += "    " + placeText(line) +
               ": saves all iterations: on a GPU `checkpoints` holds in one "
               "loop of a nest, and in none with a loop in its condition\n";
+    else if (line.keepsAll && !line.runsAgain)
+      text += "    " + placeText(line) + ": keeps all iterations, of " +
+              runtime::bytesText(line.iterationBytes) + " each\n";
     if (line.runsAgain)
       text +=
           "    " + placeText(line) + ": runs again from " +
@@ -203,12 +210,19 @@ static std::string allTapesText(const Compiled &compiled) {
                : "";
 }
 
+/// What the user has set.
+static std::string budgetText(const Compiled &compiled) {
+  size_t bytes = compiled.tapeBudget.load();
+  return bytes ? "    budget for all tapes: " + runtime::bytesText(bytes) + "\n"
+               : "";
+}
+
 static std::string gradientText(const Compiled &compiled) {
-  return costText(*compiled.code) + checkpointsText(*compiled.code) +
+  return costText(*compiled.code) + loopsText(*compiled.code) +
          measuredText(*compiled.code) +
          "    largest tape of the last launch: " +
          runtime::bytesText(compiled.tapeBytes.load()) + "\n" +
-         allTapesText(compiled) + versionText(compiled);
+         allTapesText(compiled) + budgetText(compiled) + versionText(compiled);
 }
 
 /// `    springs.py:12: 16 work items at a time, as lanes`, for each range.

@@ -149,6 +149,7 @@ TEST(Report, SaysWhatAGradientSavesAndComputesAgainByLines) {
     walk.cpp:21  8 bytes, each iteration of line 14                             -            -
     walk.cpp:23  -                                                              1            -
     all          25 bytes                                                       2            -
+    walk.cpp:14: keeps all iterations, of 25 bytes each
     largest tape of the last launch: 4 KiB
 )");
 }

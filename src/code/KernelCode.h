@@ -178,6 +178,7 @@ struct LineCost {
   bool runsAgain = false;   ///< a loop that does, from checkpoints
   bool runsInTiles = false; ///< one that is not cut before it has a tape
   bool staysWhole = false;  ///< a loop with `checkpoints` that does not
+  bool keepsAll = false;    ///< a loop each of whose iterations has a record
   int64_t checkpoints = 0;  ///< of it, at most; 0: as the tape has room
   int64_t stateBytes = 0, iterationBytes = 0; ///< of one of them; of a record
   /// Lines up to the innermost loop that each of its iterations saves something

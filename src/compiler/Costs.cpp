@@ -79,6 +79,16 @@ public:
       line->staysWhole = true;
   }
 
+  /// One that is no part of a loop which runs again.
+  void addKept(Operation *loop) {
+    int64_t bytes = bytesOf(loop);
+    runtime::LineCost *line = bytes ? lineOf(loop->getLoc()) : nullptr;
+    if (!line)
+      return;
+    line->keepsAll = true;
+    line->iterationBytes = std::max(line->iterationBytes, bytes);
+  }
+
   /// One that saves what its iterations take.
   void addIterations(Operation *loop) {
     if (runtime::LineCost *line = lineOf(loop->getLoc()))
@@ -177,10 +187,10 @@ std::vector<runtime::LineCost> lineCosts(ir::KernelOp gradient) {
       costs.addWhole(op);
     else if (op->hasAttr(ir::checkpointsAttr))
       costs.addOfTiles(op);
-    bool isSegment =
-        op->hasAttr(ir::segmentAttr) && !op->hasAttr(ir::rerunAttr);
-    if (op->hasAttr(ir::restAttr) || isSegment)
+    else if (op->hasAttr(ir::restAttr) || op->hasAttr(ir::segmentAttr))
       costs.addIterations(op);
+    else if (isa<scf::ForOp, scf::WhileOp>(op))
+      costs.addKept(op);
     if (auto push = dyn_cast<tape::PushOp>(op))
       costs.addRecord(push, push.getRecord() ? pops.lookup(*push.getRecord())
                                              : tape::PopOp());

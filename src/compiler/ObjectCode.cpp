@@ -30,11 +30,11 @@ COSTATE_FIELDS(costate::runtime::gpu::DeviceFunction, symbol, measure, pushes,
 template <> struct costate::cache::Fields<LineCost> {
   static auto of(auto &self) {
     auto &[file, line, savedBits, computed, loaded, condition, tripCount,
-           runsAgain, runsInTiles, staysWhole, checkpoints, stateBytes,
-           iterationBytes, loopAbove] = self;
+           runsAgain, runsInTiles, staysWhole, keepsAll, checkpoints,
+           stateBytes, iterationBytes, loopAbove] = self;
     return std::tie(savedBits, computed, loaded, condition, tripCount,
-                    runsAgain, runsInTiles, staysWhole, checkpoints, stateBytes,
-                    iterationBytes, loopAbove);
+                    runsAgain, runsInTiles, staysWhole, keepsAll, checkpoints,
+                    stateBytes, iterationBytes, loopAbove);
   }
 };
 
