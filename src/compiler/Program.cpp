@@ -117,15 +117,15 @@ public:
   /// Loops that tiles were to run again are cut where the tape is in no tiles.
   Result<ObjectCode> buildNow(const Derivation &derivation) {
     Result<ObjectCode> object = buildNow(derivation, Repeats::InTiles);
-    bool isRight = !object || !leavesWhole(object->code);
+    bool isRight = !object || !leavesWhole(*object);
     return isRight ? std::move(object) : buildNow(derivation, Repeats::Cut);
   }
 
-  static bool leavesWhole(const runtime::KernelCode &code) {
-    return code.device &&
-           llvm::any_of(code.lines,
+  static bool leavesWhole(const ObjectCode &object) {
+    return object.device &&
+           llvm::any_of(object.code.lines,
                         [](const auto &line) { return line.runsInTiles; }) &&
-           llvm::any_of(code.device->functions, [](const auto &function) {
+           llvm::any_of(object.device->functions, [](const auto &function) {
              return !function.serial && function.pushes;
            });
   }

@@ -600,6 +600,29 @@ def test_one_checkpoint_saves_all_and_many_save_little():
     assert tape_bytes(300) <= whole / 20
 
 
+def test_loops_of_debug_kernels_are_cut():
+    """They have no tiles on a GPU."""
+    def tape_bytes(k):
+        ti.init(arch=ti.cpu, default_fp=ti.f64, debug=True)
+        x, y = (ti.field(ti.f64, shape=1, needs_grad=True) for _ in range(2))
+
+        @ti.kernel
+        def run():
+            for i in x:
+                v = x[i]
+                if ti.static(k):
+                    ti.loop_config(checkpoints=k)
+                for t in range(2000):
+                    if v > 0.5:
+                        v = ti.sin(v)
+                    v = v * v + 0.3
+                y[i] = v
+
+        run.grad()
+        return _largest_tape(run)
+    assert tape_bytes(40) <= tape_bytes(0) / 8
+
+
 def test_report_tells_which_loops_stay_whole():
     ti.init(arch=ti.cpu, default_fp=ti.f64)
     x, y = (ti.field(ti.f64, shape=1, needs_grad=True) for _ in range(2))
