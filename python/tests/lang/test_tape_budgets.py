@@ -371,6 +371,30 @@ def test_the_budget_of_a_kernel_counts():
 
 
 @on_gpu
+def test_kernels_that_print_are_measured(capfd):
+    ti.init(arch=ti.cpu, default_fp=ti.f64, debug=True)
+    x, y = (ti.field(ti.f64, shape=3, needs_grad=True) for _ in range(2))
+    n = ti.field(ti.i32, shape=3)
+    n.fill(2)
+
+    @ti.kernel
+    def run():
+        for i in x:
+            v = x[i]
+            for t in range(n[i]):
+                if n[i] * 2000000000 < t:
+                    v = v * v
+                v = v * ti.sin(v)
+            y[i] = v
+
+    x.fill(0.5)
+    y.grad.fill(1)
+    run.grad(initial_state=True)
+    ti.sync()
+    assert "overflow detected" in capfd.readouterr().out
+
+
+@on_gpu
 def test_counts_that_change_are_counted_again():
     ti.init(arch=ti.cpu, default_fp=ti.f64, debug=True, tape_budget=60_000)
     x, y = (ti.field(ti.f64, shape=ELEMENTS, needs_grad=True) for _ in range(2))

@@ -120,7 +120,7 @@ static Result<> reported(Launch &launch) {
           engine.driver().download(&cell, engine.cells.address(), sizeof cell);
       !done)
     return done;
-  if (launch.code.prints && cell.printed > 0)
+  if (launch.code.prints && launch.pass == Pass::Run && cell.printed > 0)
     if (auto done = printMessages(launch, cell.printed); !done)
       return done;
   if (cell.kind == DeviceErrorCell::None)
@@ -874,15 +874,15 @@ Result<LaunchReport> launch(Engine &engine, const LaunchRequest &request) {
     return loaded.error();
   if (auto done = prepare(engine, code); !done)
     return done.error();
-  if (code.prints)
-    if (auto done = openMessages(engine); !done)
-      return done.error();
   auto needs = reserve(engine, request, code, **loaded);
   if (!needs) {
     if (request.isUntouched)
       *request.isUntouched = true;
     return needs.error();
   }
+  if (code.prints) // what measures has cleared the cells
+    if (auto done = openMessages(engine); !done)
+      return done.error();
   Launch real{engine,         request,       code,
               **loaded,       Pass::Run,     needs->thread,
               needs->threads, needs->serial, needs->shares};
