@@ -187,9 +187,7 @@ Value Gatherer::stepwise(OpBuilder &inner, Value value, ValueRange items) {
 Value Gatherer::itemOf(Builder &b, unsigned p, const Candidate &candidate) {
   if (!candidate.shift)
     return emit(b, candidate.item);
-  Affine item;
-  item.terms[element[p]] = 1;
-  return emit(b, minus(item, *candidate.shift));
+  return emit(b, Affine::ofSymbol(element[p]) - *candidate.shift);
 }
 
 Value Gatherer::isThere(Builder &b, unsigned p, const Candidate &candidate,
@@ -216,10 +214,10 @@ Value Gatherer::isThere(Builder &b, unsigned p, const Candidate &candidate,
 }
 
 void Gatherer::dropImplied(unsigned p, const Affine &shift, Bounds &bounds) {
-  auto isWithin = [&](ArrayRef<Affine> elements, Affine bound, int sign) {
-    bound.add(shift, 1);
+  auto isWithin = [&](ArrayRef<Affine> elements, const Affine &bound,
+                      int sign) {
     return llvm::all_of(elements, [&](const Affine &element) {
-      auto distance = constantDifference(bound, element);
+      auto distance = constantDifference(bound + shift, element);
       return distance && sign * *distance >= 0;
     });
   };

@@ -8,11 +8,6 @@ namespace costate::autodiff {
 
 using Builder = ImplicitLocOpBuilder;
 
-Affine minus(Affine a, const Affine &b) {
-  a.add(b, -1);
-  return a;
-}
-
 Value least(Builder &b, ArrayRef<Affine> forms, int sign) {
   std::vector<Affine> open; // which of these it is only numbers can tell
   for (const Affine &form : forms) {
@@ -43,10 +38,6 @@ Value both(Builder &builder, Value a, Value b) {
   if (!a || !b)
     return a ? a : b;
   return builder.createOrFold<arith::AndIOp>(a, b);
-}
-
-bool isSame(const Affine &a, const Affine &b) {
-  return constantDifference(a, b) == 0;
 }
 
 static bool isOfHost(Value value) {

@@ -8,8 +8,6 @@
 
 namespace costate::autodiff {
 
-Affine minus(Affine a, const Affine &b);
-
 /// The least of `forms`, or with `sign` -1 the greatest.
 mlir::Value least(mlir::ImplicitLocOpBuilder &b, llvm::ArrayRef<Affine> forms,
                   int sign = 1);
@@ -21,8 +19,6 @@ mlir::Value compare(mlir::ImplicitLocOpBuilder &b,
 /// `a` and `b`, of which one may be null: certainly true.
 mlir::Value both(mlir::ImplicitLocOpBuilder &builder, mlir::Value a,
                  mlir::Value b);
-
-bool isSame(const Affine &a, const Affine &b);
 
 /// Whether the host knows it before it launches anything.
 bool isKnownToHost(const Affine &form);

@@ -70,19 +70,13 @@ void Gatherer::assumeItems() {
   for (const Together &together : together())
     for (auto [p, side] : llvm::enumerate(commonConditions(together).sides)) {
       for (const Affine &low : side.lows)
-        assumed.push_back(beyond(low, extentOf(p)));
+        assumed.push_back(extentOf(p) - low - 1);
       for (const Affine &high : side.highs) {
-        assumed.push_back(beyond(Affine(), high));
+        assumed.push_back(high - 1);
         for (const Affine &low : side.lows)
-          assumed.push_back(beyond(low, high));
+          assumed.push_back(high - low - 1);
       }
     }
-}
-
-Affine Gatherer::beyond(const Affine &low, const Affine &high) {
-  Affine form = minus(high, low);
-  --form.constant;
-  return form;
 }
 
 void Gatherer::emptyIfNoItems(Value &extent) {

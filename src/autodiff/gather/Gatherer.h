@@ -29,9 +29,6 @@ private:
   /// some.
   void assumeItems();
 
-  /// Not negative if `high` is greater than `low`.
-  static Affine beyond(const Affine &low, const Affine &high);
-
   /// So must the range.
   void emptyIfNoItems(mlir::Value &extent);
 

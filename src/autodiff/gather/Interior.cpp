@@ -48,11 +48,8 @@ Value Gatherer::mainValue(OpBuilder &inner, Value value,
 }
 
 void Gatherer::mapItem(Builder &b, IRMapping &values, ArrayRef<Affine> shifts) {
-  for (auto [p, index] : llvm::enumerate(range.getIndices())) {
-    Affine item;
-    item.terms[element[p]] = 1;
-    values.map(index, emit(b, minus(item, shifts[p])));
-  }
+  for (auto [p, index] : llvm::enumerate(range.getIndices()))
+    values.map(index, emit(b, Affine::ofSymbol(element[p]) - shifts[p]));
 }
 
 Value Gatherer::ofType(Builder &b, Value value, Type type) {
@@ -84,7 +81,7 @@ bool Gatherer::isSameInside(Value value, const Steps &steps) const {
   bool isCondition = value.getType().isInteger(1);
   constexpr int64_t border = 16;
   Affine before = steps.all[main].from,
-         after = minus(extentOf(p), steps.end(main, extentOf(p)));
+         after = extentOf(p) - steps.end(main, extentOf(p));
   return llvm::all_of(ArrayRef{before, after}, [&](const Affine &length) {
     return length.isConstant() ? length.constant <= border : !isCondition;
   });
@@ -92,11 +89,8 @@ bool Gatherer::isSameInside(Value value, const Steps &steps) const {
 
 void Gatherer::restrict(unsigned p, const Affine &shift, const Steps &steps,
                         size_t main) {
-  Affine low = steps.all[main].from, high = steps.end(main, extentOf(p));
-  low.add(shift, 1);
-  high.add(shift, 1);
-  inner[p].lows.push_back(low);
-  inner[p].highs.push_back(high);
+  inner[p].lows.push_back(steps.all[main].from + shift);
+  inner[p].highs.push_back(steps.end(main, extentOf(p)) + shift);
 }
 
 } // namespace costate::autodiff

@@ -9,29 +9,12 @@ static constexpr int64_t farthest = 64;
 /// Most work items that one element of a border is reached by.
 static constexpr int64_t mostItems = 8;
 
-static Affine difference(const Affine &a, const Affine &b) {
-  Affine form = a;
-  form.add(b, -1);
-  return form;
-}
-
-static Affine sum(const Affine &a, const Affine &b) {
-  Affine form = a;
-  form.add(b, 1);
-  return form;
-}
-
-static Affine offset(Affine form, int64_t constant) {
-  form.constant += constant;
-  return form;
-}
-
 bool Reach::isSloped(size_t step) const {
   return steps->all[step].value.coefficient(steps->index) == slope;
 }
 
 Affine Reach::shift(size_t step) const {
-  Affine own = difference(steps->all[step].value, offset(base, rest));
+  Affine own = steps->all[step].value - (base + rest);
   own.terms.erase(steps->index);
   if (slope != 1) // a constant, by reachOf
     own.constant /= slope;
@@ -40,26 +23,23 @@ Affine Reach::shift(size_t step) const {
 
 Affine Reach::target(size_t step, int64_t number) const {
   const Step &own = steps->all[step];
-  Affine element = difference(own.value, offset(base, rest));
+  Affine element = own.value - (base + rest);
   int64_t times = element.coefficient(steps->index);
   element.terms.erase(steps->index);
-  element.add(offset(own.from, number), times);
-  return element;
+  return element + (own.from + number) * times;
 }
 
 int64_t Reach::length(size_t step, const Affine &extent,
                       SmallVectorImpl<Affine> &assumed) const {
-  Affine length = difference(steps->end(step, extent), steps->all[step].from);
+  Affine length = steps->end(step, extent) - steps->all[step].from;
   int64_t most = length.constant;
   length.constant = 0;
   if (!length.isConstant())
-    assumed.push_back(difference(Affine(), length));
+    assumed.push_back(-length);
   return most;
 }
 
-Affine Candidate::distance() const {
-  return shift ? *shift : difference(target, item);
-}
+Affine Candidate::distance() const { return shift ? *shift : target - item; }
 
 std::optional<Reach> reachOf(StepAnalysis &analysis, Value position,
                              unsigned dim) {
@@ -101,7 +81,7 @@ candidates(const Reach &reach, const Affine &extent,
       return std::nullopt;
     for (int64_t item = 0; item < length; ++item)
       found.push_back(
-          {std::nullopt, offset(from, item), reach.target(k, item), from, to});
+          {std::nullopt, from + item, reach.target(k, item), from, to});
   }
   return found;
 }
@@ -140,18 +120,18 @@ void bound(const Reach &reach, const Affine &extent, const Bounds &where,
       Affine shift = reach.shift(k);
       Affine from = tightened(reach.steps->all[k].from, where.lows, 1);
       Affine to = tightened(reach.steps->end(k, extent), where.highs, -1);
-      add(sum(from, shift), sum(to, shift),
-          k == reach.main && isLong(difference(to, from), extent));
+      add(from + shift, to + shift,
+          k == reach.main && isLong(to - from, extent));
       continue;
     }
     SmallVector<Affine, 0> assumed; // by `candidates`
     for (int64_t item = reach.length(k, extent, assumed); item-- > 0;) {
       Affine element = reach.target(k, item);
-      add(element, offset(element, 1), false);
+      add(element, element + 1, false);
     }
   }
   inner.lows.push_back(reach.shift(reach.main));
-  inner.highs.push_back(sum(extent, reach.shift(reach.main)));
+  inner.highs.push_back(extent + reach.shift(reach.main));
 }
 
 } // namespace costate::autodiff

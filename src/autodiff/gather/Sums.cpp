@@ -11,12 +11,8 @@ using Values = SmallVector<Value>;
 
 Value Gatherer::positionOf(Builder &b, const Reach &reach) {
   unsigned p = cast<BlockArgument>(reach.steps->index).getArgNumber();
-  Affine form = reach.base;
-  form.constant += reach.rest;
-  Affine own;
-  own.terms[element[p]] = 1;
-  form.add(own, reach.slope);
-  return emit(b, form);
+  Affine own = Affine::ofSymbol(element[p]);
+  return emit(b, reach.base + reach.rest + own * reach.slope);
 }
 
 std::vector<Gatherer::Sum> Gatherer::sumsOf(ArrayRef<Contribution> terms) {
@@ -69,7 +65,7 @@ void Gatherer::loadOld(Builder &b, Sum &sum) {
 
 bool Gatherer::comesFirst(const Contribution &a, const Contribution &b) {
   for (auto [x, y] : llvm::zip(a.shifts, b.shifts))
-    if (int64_t distance = estimate(minus(x, y)))
+    if (int64_t distance = estimate(x - y))
       return distance > 0;
   return a.number < b.number;
 }

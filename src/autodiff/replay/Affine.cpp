@@ -17,7 +17,13 @@ static int64_t wrappingAdd(int64_t a, int64_t b) {
                               static_cast<uint64_t>(b));
 }
 
-void Affine::add(const Affine &other, int64_t scale) {
+Affine Affine::ofSymbol(Value symbol) {
+  Affine form;
+  form.terms[symbol] = 1;
+  return form;
+}
+
+Affine &Affine::add(const Affine &other, int64_t scale) {
   constant = wrappingAdd(constant, wrappingMul(other.constant, scale));
   for (auto [symbol, coefficient] : other.terms) {
     int64_t &mine = terms[symbol];
@@ -25,6 +31,7 @@ void Affine::add(const Affine &other, int64_t scale) {
     if (mine == 0)
       terms.erase(symbol);
   }
+  return *this;
 }
 
 /// `product` = a constant times something: the affine form, or nothing.
@@ -34,9 +41,7 @@ static std::optional<Affine> ofProduct(arith::MulIOp product) {
     std::swap(a, b);
   if (!a.isConstant())
     return std::nullopt;
-  Affine result;
-  result.add(b, a.constant);
-  return result;
+  return b * a.constant;
 }
 
 /// A sign-extended `symbol + constant`. Where the i32 sum wraps, the index is
@@ -55,44 +60,35 @@ static Affine ofExtension(arith::ExtSIOp extension) {
   bool isConstant = matchPattern(value, m_ConstantInt(&step));
   if (isConstant)
     constant += step;
-  Affine form;
-  form.constant = constant.getSExtValue();
+  Affine form = constant.getSExtValue();
   if (isConstant)
     return form;
   auto narrow = value.getDefiningOp<arith::TruncIOp>();
-  if (narrow && narrow.getIn().getType().isInteger(64) &&
-      bitEnumContainsAny(narrow.getOverflowFlags(),
-                         arith::IntegerOverflowFlags::nsw))
-    form.add(Affine::of(narrow.getIn()), 1);
-  else
-    form.terms[value] = 1;
-  return form;
+  bool isExact = narrow && narrow.getIn().getType().isInteger(64) &&
+                 bitEnumContainsAny(narrow.getOverflowFlags(),
+                                    arith::IntegerOverflowFlags::nsw);
+  return form +
+         (isExact ? Affine::of(narrow.getIn()) : Affine::ofSymbol(value));
 }
 
 /// Width matters: a product in i32 wraps where the i64 form would not, so only
 /// i64 arithmetic is looked through.
 Affine Affine::of(Value index) {
-  Affine form;
   APInt constant;
-  if (matchPattern(index, m_ConstantInt(&constant))) {
-    form.constant = constant.getSExtValue();
-    return form;
-  }
+  if (matchPattern(index, m_ConstantInt(&constant)))
+    return constant.getSExtValue();
   Operation *op = index.getDefiningOp();
   if (index.getType().isInteger(64)) {
-    if (isa_and_nonnull<arith::AddIOp, arith::SubIOp>(op)) {
-      form.add(of(op->getOperand(0)), 1);
-      form.add(of(op->getOperand(1)), isa<arith::AddIOp>(op) ? 1 : -1);
-      return form;
-    }
+    if (isa_and_nonnull<arith::AddIOp, arith::SubIOp>(op))
+      return of(op->getOperand(0))
+          .add(of(op->getOperand(1)), isa<arith::AddIOp>(op) ? 1 : -1);
     if (auto product = dyn_cast_or_null<arith::MulIOp>(op))
       if (auto scaled = ofProduct(product))
         return *scaled;
     if (auto extension = dyn_cast_or_null<arith::ExtSIOp>(op))
       return ofExtension(extension);
   }
-  form.terms[index] = 1;
-  return form;
+  return ofSymbol(index);
 }
 
 /// Nothing that this is a multiple of wraps around within an array.
@@ -118,11 +114,14 @@ bool isAbove(const Affine &high, const Affine &low,
 }
 
 std::optional<int64_t> constantDifference(const Affine &a, const Affine &b) {
-  Affine difference = a;
-  difference.add(b, -1);
+  Affine difference = a - b;
   if (!difference.isConstant())
     return std::nullopt;
   return difference.constant;
+}
+
+bool isSame(const Affine &a, const Affine &b) {
+  return constantDifference(a, b) == 0;
 }
 
 } // namespace costate::autodiff

@@ -16,14 +16,23 @@ struct Affine {
   int64_t constant = 0;
   llvm::SmallMapVector<mlir::Value, int64_t, 4> terms;
 
+  Affine(int64_t constant = 0) : constant(constant) {}
   static Affine of(mlir::Value index);
+  static Affine ofSymbol(mlir::Value symbol);
 
   int64_t coefficient(mlir::Value symbol) const { return terms.lookup(symbol); }
   bool isConstant() const { return terms.empty(); }
 
   /// `scale` times `other`, added.
-  void add(const Affine &other, int64_t scale);
+  Affine &add(const Affine &other, int64_t scale);
 };
+
+inline Affine operator+(Affine a, const Affine &b) { return a.add(b, 1); }
+inline Affine operator-(Affine a, const Affine &b) { return a.add(b, -1); }
+inline Affine operator*(const Affine &a, int64_t scale) {
+  return Affine().add(a, scale);
+}
+inline Affine operator-(const Affine &a) { return a * -1; }
 
 /// Whether `high` is greater than `low` whatever counts come to: numbers from 0
 /// on, of iterations, work items and elements. A symbol that `varies` may have
@@ -34,5 +43,6 @@ bool isAbove(const Affine &high, const Affine &low,
 
 /// `a - b` if it is a constant.
 std::optional<int64_t> constantDifference(const Affine &a, const Affine &b);
+bool isSame(const Affine &a, const Affine &b);
 
 } // namespace costate::autodiff

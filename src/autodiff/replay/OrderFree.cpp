@@ -40,7 +40,7 @@ static bool mayHaveOneEach(ir::RangeOp range, ArrayRef<ArrayAccess> accesses) {
                llvm::zip(accesses.front().indices, access.indices),
                [](auto pair) {
                  auto [a, b] = pair;
-                 return constantDifference(Affine::of(a), Affine::of(b)) == 0;
+                 return isSame(Affine::of(a), Affine::of(b));
                });
          });
 }

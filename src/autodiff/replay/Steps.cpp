@@ -15,32 +15,6 @@ namespace costate::autodiff {
 /// Numbers of i32 up to here are added without wrapping around.
 static constexpr int64_t smallLimit = int64_t(1) << 29;
 
-static Affine plus(Affine form, const Affine &other, int64_t scale = 1) {
-  form.add(other, scale);
-  return form;
-}
-
-static Affine plus(Affine form, int64_t constant) {
-  form.constant += constant;
-  return form;
-}
-
-static Affine number(int64_t constant) {
-  Affine form;
-  form.constant = constant;
-  return form;
-}
-
-static Affine symbol(Value value) {
-  Affine form;
-  form.terms[value] = 1;
-  return form;
-}
-
-static bool isZero(const Affine &form) {
-  return form.isConstant() && form.constant == 0;
-}
-
 static std::optional<bool> truthOf(const Affine &condition) {
   if (!condition.isConstant())
     return std::nullopt;
@@ -59,7 +33,7 @@ int64_t estimate(const Affine &form) {
 size_t Steps::longest(const Affine &extent) const {
   size_t found = 0;
   auto length = [&](size_t step) {
-    return estimate(plus(end(step, extent), all[step].from, -1));
+    return estimate(end(step, extent) - all[step].from);
   };
   for (size_t step = 1; step < all.size(); ++step)
     if (length(step) > length(found))
@@ -95,7 +69,7 @@ public:
     if (auto argument = dyn_cast<BlockArgument>(value);
         argument && argument.getOwner() == analysis.range.getBody()) {
       result.index = value;
-      return put(whole(), symbol(value));
+      return put(whole(), symbol());
     }
     Operation *op = value.getDefiningOp();
     if (op && isa<IntegerType>(value.getType()) && isPlain(op) &&
@@ -104,12 +78,14 @@ public:
     if (!isUniform(value, analysis.range) || !value.getType().isInteger())
       return false;
     result = Steps();
-    return put(whole(), symbol(value)) && (!isNarrow(value) || isSmall());
+    return put(whole(), Affine::ofSymbol(value)) &&
+           (!isNarrow(value) || isSmall());
   }
 
 private:
   static bool isNarrow(Value value) { return value.getType().isInteger(32); }
-  static Interval whole() { return {number(0), std::nullopt}; }
+  static Interval whole() { return {0, std::nullopt}; }
+  Affine symbol() const { return Affine::ofSymbol(result.index); }
 
   /// What all work items have in common may be a symbol as well, about which
   /// nothing has to be assumed.
@@ -121,7 +97,7 @@ private:
 
   bool makeConstant(const APInt &constant) {
     bool truth = constant.getBitWidth() == 1;
-    return put(whole(), number(truth ? int64_t(constant.getZExtValue())
+    return put(whole(), Affine(truth ? int64_t(constant.getZExtValue())
                                      : constant.getSExtValue()));
   }
 
@@ -131,7 +107,7 @@ private:
         .Case<arith::AddIOp, arith::SubIOp>([&](auto sum) {
           int64_t sign = isa<arith::AddIOp>(op) ? 1 : -1;
           return !value.getType().isInteger(1) &&
-                 each(op, [&](auto &a, auto &b) { return plus(a, b, sign); });
+                 each(op, [&](auto &a, auto &b) { return a + b * sign; });
         })
         .Case([&](arith::MulIOp) { return makeProduct(op); })
         .Case<arith::ExtSIOp>([&](auto) { return copy(op->getOperand(0)); })
@@ -180,17 +156,15 @@ private:
     if (auto end = extent()) // there is a work item
       if (auto above = constantDifference(form, *end); above && *above >= -1)
         return true;
-    auto isSame = [&](const Affine &known) {
-      return constantDifference(known, form) == 0;
-    };
-    if (llvm::none_of(result.assumed, isSame))
+    if (llvm::none_of(result.assumed,
+                      [&](const Affine &known) { return isSame(known, form); }))
       result.assumed.push_back(form);
     return true;
   }
 
   /// Whether a <= b; what is not known is assumed: a symbol is large.
   std::optional<bool> isAtMost(const Affine &a, const Affine &b) {
-    Affine difference = plus(b, a, -1);
+    Affine difference = b - a;
     if (difference.isConstant())
       return difference.constant >= 0;
     auto all = [&](int sign) {
@@ -200,7 +174,7 @@ private:
     };
     if (all(1) && assume(difference))
       return true;
-    if (all(-1) && assume(plus(Affine(), difference, -1)))
+    if (all(-1) && assume(-difference))
       return false;
     return std::nullopt;
   }
@@ -210,9 +184,10 @@ private:
     for (const Step &step : result.all)
       for (auto [value, coefficient] : step.value.terms) {
         bool isIndex = value == result.index;
-        Affine bound = isIndex ? analysis.extentOf(value) : symbol(value);
-        if (!assume(plus(plus(Affine(), bound, -1), smallLimit)) ||
-            (!isIndex && !assume(plus(bound, smallLimit))))
+        Affine bound =
+            isIndex ? analysis.extentOf(value) : Affine::ofSymbol(value);
+        if (!assume(-bound + smallLimit) ||
+            (!isIndex && !assume(bound + smallLimit)))
           return false;
       }
     return fits();
@@ -248,14 +223,12 @@ private:
         return;
     Affine start = from;
     if (from.isConstant() && from.constant <= 0) {
-      start = number(0);
+      start = 0;
       result.all.clear();
     }
-    if (!result.all.empty() &&
-        constantDifference(result.all.back().from, start) == 0)
+    if (!result.all.empty() && isSame(result.all.back().from, start))
       result.all.pop_back();
-    if (!result.all.empty() &&
-        constantDifference(result.all.back().value, value) == 0)
+    if (!result.all.empty() && isSame(result.all.back().value, value))
       return;
     result.all.push_back({start, value});
   }
@@ -320,7 +293,7 @@ private:
                 *b = operand(op->getOperand(1));
     if (!a || !b)
       return false;
-    Affine from = number(0);
+    Affine from;
     for (size_t i = 0, k = 0;;) {
       std::optional<Affine> ends[] = {interval(*a, i).to, interval(*b, k).to};
       std::optional<Affine> to = ends[0] ? ends[0] : ends[1];
@@ -335,8 +308,8 @@ private:
       if (!to)
         return true;
       from = *to;
-      i += ends[0] && constantDifference(*ends[0], *to) == 0;
-      k += ends[1] && constantDifference(*ends[1], *to) == 0;
+      i += ends[0] && isSame(*ends[0], *to);
+      k += ends[1] && isSame(*ends[1], *to);
     }
   }
 
@@ -354,7 +327,7 @@ private:
       const Affine &factor = a.isConstant() ? a : b;
       const Affine &other = a.isConstant() ? b : a;
       return factor.isConstant() && llvm::isInt<20>(factor.constant) &&
-             put(where, plus(Affine(), other, factor.constant));
+             put(where, other * factor.constant);
     });
   }
 
@@ -372,13 +345,13 @@ private:
                                         bool (*f)(bool, bool)) {
     std::optional<bool> x = truthOf(a), y = truthOf(b);
     if (x && y)
-      return number(f(*x, *y));
+      return Affine(f(*x, *y));
     if (!x && !y)
       return std::nullopt;
     bool known = x ? *x : *y, ifFalse = f(known, false),
          ifTrue = f(known, true);
     if (ifFalse == ifTrue)
-      return number(ifTrue);
+      return Affine(ifTrue);
     return ifTrue ? std::optional(x ? b : a) : std::nullopt;
   }
 
@@ -388,21 +361,20 @@ private:
                  const Affine &below, const Affine &above) {
     int64_t slope = result.index ? difference.coefficient(result.index) : 0;
     if (slope == 0) {
-      std::optional<bool> isAbove = isAtMost(number(0), difference);
+      std::optional<bool> isAbove = isAtMost(0, difference);
       return isAbove && put(where, *isAbove ? above : below);
     }
     if (std::abs(slope) != 1)
       return false;
-    Affine rest = plus(difference, symbol(result.index), -slope);
+    Affine rest = difference - symbol() * slope;
     if (slope == 1)
-      return put(where,
-                 {{where.from, below}, {plus(Affine(), rest, -1), above}});
-    return put(where, {{where.from, above}, {plus(rest, 1), below}});
+      return put(where, {{where.from, below}, {-rest, above}});
+    return put(where, {{where.from, above}, {rest + 1, below}});
   }
 
   bool makeExtremum(Operation *op, arith::CmpIPredicate wins) {
     return visit(op, [&](const Interval &where, auto &a, auto &b) {
-      Affine difference = plus(a, b, -1);
+      Affine difference = a - b;
       return wins == arith::CmpIPredicate::slt
                  ? putBySign(where, difference, a, b)
                  : putBySign(where, difference, b, a);
@@ -415,8 +387,7 @@ private:
       return false;
     for (size_t k = 0; k < steps->all.size(); ++k) {
       const Affine &value = steps->all[k].value;
-      if (!putBySign(interval(*steps, k), value, plus(Affine(), value, -1),
-                     value))
+      if (!putBySign(interval(*steps, k), value, -value, value))
         return false;
     }
     return true;
@@ -424,7 +395,7 @@ private:
 
   bool makeComparison(Operation *op, arith::CmpIPredicate predicate) {
     return visit(op, [&](const Interval &where, auto &a, auto &b) {
-      return compare(where, plus(a, b, -1), predicate);
+      return compare(where, a - b, predicate);
     });
   }
 
@@ -432,8 +403,7 @@ private:
                arith::CmpIPredicate predicate) {
     using P = arith::CmpIPredicate;
     auto by = [&](int64_t offset, int64_t below) {
-      return putBySign(where, plus(difference, offset), number(below),
-                       number(1 - below));
+      return putBySign(where, difference + offset, below, 1 - below);
     };
     switch (predicate) {
     case P::slt:
@@ -456,15 +426,14 @@ private:
   bool putAtZero(const Interval &where, const Affine &difference,
                  int64_t there) {
     if (difference.isConstant())
-      return put(where, number(isZero(difference) ? there : 1 - there));
+      return put(where, Affine(difference.constant ? 1 - there : there));
     int64_t slope = result.index ? difference.coefficient(result.index) : 0;
     if (std::abs(slope) != 1)
       return false;
-    Affine rest = plus(difference, symbol(result.index), -slope);
-    Affine zero = plus(Affine(), rest, -slope);
-    return put(where, {{where.from, number(1 - there)},
-                       {zero, number(there)},
-                       {plus(zero, 1), number(1 - there)}});
+    Affine rest = difference - symbol() * slope;
+    Affine zero = rest * -slope;
+    return put(where,
+               {{where.from, 1 - there}, {zero, there}, {zero + 1, 1 - there}});
   }
 
   bool makeChoice(Value condition, Value yes, Value no) {
@@ -493,11 +462,10 @@ private:
       if (!result.index || a.coefficient(result.index) != 1 ||
           divisor.coefficient(result.index) != 0)
         return false;
-      Affine rest = plus(a, symbol(result.index), -1);
+      Affine rest = a - symbol();
       auto shift = reduced(rest, divisor);
-      return shift &&
-             assume(plus(divisor, analysis.extentOf(result.index), -1)) &&
-             assume(plus(divisor, -least(shift->first, shift->second))) &&
+      return shift && assume(divisor - analysis.extentOf(result.index)) &&
+             assume(divisor - least(shift->first, shift->second)) &&
              (shift->second == 0 || assumeNoWrap(divisor)) &&
              putRemainder(where, shift->first, shift->second, divisor);
     });
@@ -518,14 +486,14 @@ private:
                      return term.second == 1 &&
                             term.first.template getDefiningOp<ir::ExtentOp>();
                    });
-    return isCount || assume(plus(plus(Affine(), divisor, -1), most));
+    return isCount || assume(-divisor + most);
   }
 
   /// `rest` as a constant and how many times the divisor.
   static std::optional<std::pair<int64_t, int64_t>>
   reduced(const Affine &rest, const Affine &divisor) {
     for (int64_t times : {0, 1, -1, 2}) {
-      Affine less = plus(rest, divisor, -times);
+      Affine less = rest - divisor * times;
       bool isClose = !divisor.isConstant() ||
                      2 * std::abs(less.constant) <= divisor.constant;
       if (less.isConstant() && isClose)
@@ -536,13 +504,12 @@ private:
 
   bool putRemainder(const Interval &where, int64_t shift, int64_t times,
                     const Affine &divisor) {
-    Affine near = plus(symbol(result.index), shift);
+    Affine near = symbol() + shift;
     if (shift >= 0 && times >= 0)
-      return put(where, {{where.from, near},
-                         {plus(divisor, -shift), plus(near, divisor, -1)}});
-    if (times > 0)
       return put(where,
-                 {{where.from, plus(near, divisor)}, {number(-shift), near}});
+                 {{where.from, near}, {divisor - shift, near - divisor}});
+    if (times > 0)
+      return put(where, {{where.from, near + divisor}, {-shift, near}});
     return times == 0 && put(where, near); // negative in front of -shift
   }
 
