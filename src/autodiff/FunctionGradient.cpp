@@ -170,12 +170,10 @@ private:
   }
 
   static bool isPure(func::FuncOp function) {
-    WalkResult result = function.walk([](Operation *op) {
-      bool stays = isa<tape::TapeDialect>(op->getDialect()) ||
-                   isa<ir::ElementAccess>(op);
-      return stays ? WalkResult::interrupt() : WalkResult::advance();
+    return !ir::contains(function, [](Operation *op) {
+      return isa<tape::TapeDialect>(op->getDialect()) ||
+             isa<ir::ElementAccess>(op);
     });
-    return !result.wasInterrupted();
   }
 
   func::FuncOp function;
@@ -189,13 +187,11 @@ bool mayHaveGradient(func::FuncOp function) {
       llvm::none_of(function.getArgumentTypes(), isFloat) ||
       llvm::none_of(function.getResultTypes(), isFloat))
     return false;
-  WalkResult result = function.walk([](Operation *op) {
+  return !ir::contains(function, [](Operation *op) {
     auto call = dyn_cast<func::CallOp>(op);
-    bool is = isa<ir::ByOrderOp>(op) || ir::writesElement(op) ||
-              (call && !mayHaveGradient(ir::calleeOf(call)));
-    return is ? WalkResult::interrupt() : WalkResult::advance();
+    return isa<ir::ByOrderOp>(op) || ir::writesElement(op) ||
+           (call && !mayHaveGradient(ir::calleeOf(call)));
   });
-  return !result.wasInterrupted();
 }
 
 } // namespace

@@ -20,12 +20,11 @@ using Builder = ImplicitLocOpBuilder;
 } // namespace
 
 bool onlyComputes(scf::WhileOp loop) {
-  WalkResult effects = loop.getBefore().walk([](Operation *op) {
-    bool harmless = op->getNumRegions() || isMemoryEffectFree(op) ||
-                    isa<ir::LoadOp, ir::LocalLoadOp>(op);
-    return harmless ? WalkResult::advance() : WalkResult::interrupt();
-  });
-  if (effects.wasInterrupted())
+  auto hasEffect = [](Operation *op) {
+    return !op->getNumRegions() && !isMemoryEffectFree(op) &&
+           !isa<ir::LoadOp, ir::LocalLoadOp>(op);
+  };
+  if (ir::contains(loop.getBefore(), hasEffect))
     return false;
   return llvm::all_of(loop.getConditionOp().getArgs(), [&](Value value) {
     auto argument = dyn_cast<BlockArgument>(value);

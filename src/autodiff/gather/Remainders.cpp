@@ -202,13 +202,9 @@ private:
     constexpr int64_t most = 500;
     int64_t count = 0;
     return !along.empty() && range.getNumResults() == 0 &&
-           !range
-                .walk([&](Operation *op) {
-                  return op == range || (++count <= most && isPlain(op))
-                             ? WalkResult::advance()
-                             : WalkResult::interrupt();
-                })
-                .wasInterrupted();
+           !ir::contains(range.getBodyRegion(), [&](Operation *op) {
+             return ++count > most || !isPlain(op);
+           });
   }
 
   static bool isPlain(Operation *op) {

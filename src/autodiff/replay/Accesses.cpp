@@ -46,10 +46,9 @@ bool isSerialValue(Value value) {
 }
 
 bool holdsRanges(Operation *op) {
-  auto isRange = [&](ir::RangeOp range) {
-    return range == op ? WalkResult::advance() : WalkResult::interrupt();
-  };
-  return op->walk(isRange).wasInterrupted();
+  return ir::contains(op, [op](Operation *inner) {
+    return inner != op && isa<ir::RangeOp>(inner);
+  });
 }
 
 bool isUniform(Value value, ir::RangeOp range) {

@@ -444,26 +444,20 @@ private:
 
   /// Whether sums of floats come in any order, which rounds them otherwise.
   bool addsInAnyOrder() {
-    return kernel
-        .walk([](ir::AtomicAddOp add) {
-          return isa<FloatType>(add.getValue().getType())
-                     ? WalkResult::interrupt()
-                     : WalkResult::advance();
-        })
-        .wasInterrupted();
+    return ir::contains(kernel, [](Operation *op) {
+      return isa<ir::AtomicAddOp>(op) &&
+             isa<FloatType>(op->getOperand(0).getType());
+    });
   }
 
   /// Whether a value is compared with what its element may have become since:
   /// that is a change, which may be as small as rounding.
   bool comparesOverwritten() {
-    return kernel
-        .walk([&](ir::LoadOp load) {
-          return load->hasAttr(openAttr) && !isInPlace(load.getArray()) &&
-                         compared.contains(numberOf(load, loadAttr))
-                     ? WalkResult::interrupt()
-                     : WalkResult::advance();
-        })
-        .wasInterrupted();
+    return ir::contains(kernel, [&](Operation *op) {
+      auto load = dyn_cast<ir::LoadOp>(op);
+      return load && load->hasAttr(openAttr) && !isInPlace(load.getArray()) &&
+             compared.contains(numberOf(load, loadAttr));
+    });
   }
 
   /// What is left of a sum differs as much as its terms are rounded. An element

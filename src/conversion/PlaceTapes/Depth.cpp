@@ -77,11 +77,9 @@ private:
     --left;
     bool cheap = isCheap(op);
     if (isa<scf::IfOp>(op))
-      cheap = !op->walk([&](Operation *nested) {
-                   return nested == op || isCheap(nested)
-                              ? WalkResult::advance()
-                              : WalkResult::interrupt();
-                 }).wasInterrupted();
+      cheap = !ir::contains(op, [&](Operation *nested) {
+        return nested != op && !isCheap(nested);
+      });
     return cheap && llvm::all_of(operandsOf(op), [&](Value operand) {
              return isKnown(operand, left);
            });

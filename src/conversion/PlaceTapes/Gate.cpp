@@ -20,21 +20,10 @@ SmallVector<Gate> gatesOf(Operation *op) {
 namespace {
 
 /// Records are of the work item alone.
-bool hasEffect(Operation *op) {
-  return op
-      ->walk([](Operation *nested) {
-        bool isNone =
-            isa<ir::LoadOp, tape::PushOp, tape::PopOp, tape::PivotOp>(nested) ||
-            nested->hasTrait<OpTrait::HasRecursiveMemoryEffects>() ||
-            isMemoryEffectFree(nested);
-        return isNone ? WalkResult::advance() : WalkResult::interrupt();
-      })
-      .wasInterrupted();
-}
-
-bool hasEffect(Region &region) {
-  return llvm::any_of(region.getOps(),
-                      [](Operation &op) { return hasEffect(&op); });
+bool isEffect(Operation *op) {
+  return !isa<ir::LoadOp, tape::PushOp, tape::PopOp, tape::PivotOp>(op) &&
+         !op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() &&
+         !isMemoryEffectFree(op);
 }
 
 class EffectGate {
@@ -45,7 +34,7 @@ public:
     Block *body = range.getBody();
     SmallVector<ir::AtomicAddOp> adds;
     for (Operation &op : body->without_terminator()) {
-      if (!hasEffect(&op))
+      if (!ir::contains(&op, isEffect))
         continue;
       if (auto branch = dyn_cast<scf::IfOp>(op)) {
         if (!unite(branch))
@@ -64,8 +53,8 @@ public:
 
 private:
   bool unite(scf::IfOp branch) {
-    bool isThen = hasEffect(branch.getThenRegion());
-    if (isThen && hasEffect(branch.getElseRegion()))
+    bool isThen = ir::contains(branch.getThenRegion(), isEffect);
+    if (isThen && ir::contains(branch.getElseRegion(), isEffect))
       return false;
     Gate found{beforeTape(branch.getCondition()), isThen};
     if (!gate)

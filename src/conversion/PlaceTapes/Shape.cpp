@@ -44,17 +44,9 @@ void dropHalves(ir::RangeOp range,
 
 /// Whether running the forward sweep again changes nothing.
 bool isRepeatable(Block *body, tape::PivotOp pivot) {
-  for (Operation *op = &body->front(); op != pivot; op = op->getNextNode()) {
-    WalkResult result = op->walk([](Operation *nested) {
-      if (isa<tape::PushOp>(nested) ||
-          nested->hasTrait<OpTrait::HasRecursiveMemoryEffects>() ||
-          !ir::writesElement(nested))
-        return WalkResult::advance();
-      return WalkResult::interrupt();
-    });
-    if (result.wasInterrupted())
+  for (Operation *op = &body->front(); op != pivot; op = op->getNextNode())
+    if (ir::contains(op, ir::writesElement))
       return false;
-  }
   return true;
 }
 
