@@ -27,32 +27,12 @@ using namespace mlir;
 namespace costate::autodiff {
 namespace {
 
-ir::KernelOp copyOf(ir::KernelOp primal, StringRef suffix) {
-  OpBuilder builder(primal->getContext());
-  builder.setInsertionPointAfter(primal);
-  auto copy = cast<ir::KernelOp>(builder.clone(*primal));
-  copy.setSymName((primal.getSymName() + suffix).str());
-  return copy;
-}
-
 /// Values are now those of a derivative of the next order.
 void raiseOrder(ir::KernelOp kernel) {
   kernel.walk([](ir::ByOrderOp op) {
     if (op.getValues().size() > 1)
       op->eraseOperand(0);
   });
-}
-
-/// Appends an array that belongs to `array`.
-BlockArgument appendArray(ir::KernelOp kernel, BlockArgument array,
-                          ir::ArrayType type, StringRef attribute) {
-  Builder builder(kernel.getContext());
-  auto number = builder.getI64IntegerAttr(array.getArgNumber());
-  auto note =
-      builder.getDictionaryAttr(builder.getNamedAttr(attribute, number));
-  unsigned last = kernel.getNumArguments();
-  (void)kernel.insertArgument(last, type, note, array.getLoc());
-  return kernel.getArgument(last);
 }
 
 SmallVector<BlockArgument> activeArrays(ir::KernelOp kernel,
@@ -101,14 +81,13 @@ void describeNeeds(ir::KernelOp primal, ArrayRef<ir::LoadOp> needed,
   for (ir::LoadOp load : needed) {
     if (ir::isDirectory(load.getArray()))
       continue;
-    unsigned argument = cast<BlockArgument>(load.getArray()).getArgNumber();
+    unsigned argument = argumentOf(load.getArray());
     widen(sections[argument], *accessOf(load));
     derivative.needed[argument] = true;
     if (!derivative.reloaded[argument] && readsOwnStore(writes, load))
       derivative.reloaded[argument] = true;
   }
-  for (const std::optional<ArraySection> &section : sections)
-    derivative.neededSections.push_back(section.value_or(ArraySection()));
+  derivative.neededSections = complete(sections);
 }
 
 /// What depends on others of its block has no derivative in either mode.
@@ -153,17 +132,11 @@ std::vector<ArraySection> writtenSections(ir::KernelOp primal) {
   std::vector<std::optional<ArraySection>> written(primal.getNumArguments());
   for (const ArrayAccess &access : accessesIn(primal))
     if (access.isWrite())
-      widen(written[cast<BlockArgument>(access.array).getArgNumber()], access);
-  std::vector<ArraySection> sections;
-  for (const std::optional<ArraySection> &section : written)
-    sections.push_back(section.value_or(ArraySection()));
-  return sections;
+      widen(written[argumentOf(access.array)], access);
+  return complete(written);
 }
 
 SmallVector<bool> activeWrites(ir::KernelOp primal, ArrayRef<bool> active) {
-  auto argumentOf = [](Value array) {
-    return cast<BlockArgument>(array).getArgNumber();
-  };
   Activity activity(primal, [&](Value array) {
     return !active.empty() && active[argumentOf(array)];
   });
@@ -189,7 +162,7 @@ static bool reachesActive(ir::KernelOp primal, Value array,
     for (const ArrayAccess &access : accessesIn(primal)) {
       if (!access.isWrite() || !activity.isVaried(access.op->getOperand(0)))
         continue;
-      if (active[cast<BlockArgument>(access.array).getArgNumber()])
+      if (active[argumentOf(access.array)])
         return true;
       reached.insert(access.array);
     }
@@ -206,7 +179,7 @@ SmallVector<std::optional<Location>> passedOnLoads(ir::KernelOp primal,
   });
   SmallVector<std::optional<Location>> places(primal.getNumArguments());
   for (auto [array, place] : loads) {
-    unsigned argument = cast<BlockArgument>(array).getArgNumber();
+    unsigned argument = argumentOf(array);
     if (!active[argument] && reachesActive(primal, array, active))
       places[argument] = place;
   }

@@ -7,6 +7,35 @@ using namespace mlir;
 
 namespace costate::autodiff {
 
+void ArrayAccess::redirect(Value other) const {
+  llvm::find_if(op->getOpOperands(), [&](OpOperand &operand) {
+    return operand.get() == array;
+  })->set(other);
+}
+
+std::optional<int64_t> integerOf(Operation *op, StringRef attribute) {
+  auto number = op->getAttrOfType<IntegerAttr>(attribute);
+  return number ? std::optional(number.getInt()) : std::nullopt;
+}
+
+BlockArgument appendArray(ir::KernelOp kernel, Value array, Type type,
+                          StringRef attribute) {
+  Builder b(kernel.getContext());
+  auto note = b.getDictionaryAttr(
+      b.getNamedAttr(attribute, b.getI64IntegerAttr(argumentOf(array))));
+  unsigned last = kernel.getNumArguments();
+  (void)kernel.insertArgument(last, type, note, array.getLoc());
+  return kernel.getArgument(last);
+}
+
+ir::KernelOp copyOf(ir::KernelOp kernel, StringRef suffix) {
+  OpBuilder builder(kernel->getContext());
+  builder.setInsertionPointAfter(kernel);
+  auto copy = cast<ir::KernelOp>(builder.clone(*kernel));
+  copy.setSymName((kernel.getSymName() + suffix).str());
+  return copy;
+}
+
 std::optional<ArrayAccess> accessOf(Operation *op) {
   if (auto access = dyn_cast<ir::ElementAccess>(op))
     return ArrayAccess{op, access.getArray(), access.getIndices()};

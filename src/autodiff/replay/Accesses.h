@@ -16,7 +16,26 @@ struct ArrayAccess {
 
   bool isLoad() const { return mlir::isa<ir::LoadOp>(op); }
   bool isWrite() const { return !isLoad(); }
+  /// Makes it one of `other`.
+  void redirect(mlir::Value other) const;
 };
+
+/// The number of an argument.
+inline unsigned argumentOf(mlir::Value array) {
+  return mlir::cast<mlir::BlockArgument>(array).getArgNumber();
+}
+
+/// The integer `attribute` of `op`, if it has one.
+std::optional<int64_t> integerOf(mlir::Operation *op,
+                                 llvm::StringRef attribute);
+
+/// Appends an array that belongs to `array`, an argument: `attribute` of it is
+/// the number of that.
+mlir::BlockArgument appendArray(ir::KernelOp kernel, mlir::Value array,
+                                mlir::Type type, llvm::StringRef attribute);
+
+/// A copy of `kernel` behind it, with `suffix` after its name.
+ir::KernelOp copyOf(ir::KernelOp kernel, llvm::StringRef suffix);
 
 /// Whether `op` takes a minimum or maximum with an element.
 inline bool isExtremum(mlir::Operation *op) {

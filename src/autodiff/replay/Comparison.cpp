@@ -1,5 +1,7 @@
 #include "autodiff/replay/Comparison.h"
 
+#include "autodiff/replay/Accesses.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -23,7 +25,7 @@ SmallVector<Value> placeIn(Builder &b, Value array, ValueRange indices) {
     element = arith::AddIOp::create(
         b, arith::MulIOp::create(b, element, extent), index);
   }
-  return {number(cast<BlockArgument>(array).getArgNumber()), element};
+  return {number(argumentOf(array)), element};
 }
 
 std::string otherValueText(Type type) {

@@ -10,7 +10,7 @@ using namespace mlir;
 namespace costate::autodiff {
 
 static bool isActive(const ArrayAccess &access, ArrayRef<bool> active) {
-  return active[cast<BlockArgument>(access.array).getArgNumber()];
+  return active[argumentOf(access.array)];
 }
 
 bool disturbsExtremum(const ArrayAccess &update, const ArrayAccess &other) {

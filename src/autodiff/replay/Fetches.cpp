@@ -185,7 +185,7 @@ static bool isProduct(Operation *op) {
 
 static bool isOfActive(Operation *op, ArrayRef<bool> active) {
   Value array = accessOf(op)->array;
-  return active[cast<BlockArgument>(array).getArgNumber()];
+  return active[argumentOf(array)];
 }
 
 /// Whether work items may have elements of their own, which checkOwners finds

@@ -7,6 +7,7 @@
 #include "autodiff/replay/Fetches.h"
 #include "autodiff/replay/Replay.h"
 #include "autodiff/replay/Rounding.h"
+#include "autodiff/rules/Rules.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -47,19 +48,6 @@ constexpr llvm::StringLiteral steers =
 /// written it, or in which part the launch has written it last.
 enum Mark : int64_t { Untouched, Read, Written, Most = 127 };
 
-unsigned argumentOf(Value array) {
-  return cast<BlockArgument>(array).getArgNumber();
-}
-
-int64_t numberOf(Operation *op, StringRef attribute) {
-  return op->getAttrOfType<IntegerAttr>(attribute).getInt();
-}
-
-ir::KernelOp copyOf(ir::KernelOp kernel) {
-  OpBuilder builder(kernel);
-  return cast<ir::KernelOp>(builder.clone(*kernel));
-}
-
 /// As elements of i8 are computed with.
 Value markOf(Builder &b, int64_t value) {
   return arith::ConstantOp::create(
@@ -88,7 +76,7 @@ public:
     }
     classify(marked, writes, needed);
     findBending(marked);
-    kernel = copyOf(marked);
+    kernel = copyOf(marked, ".check");
   }
 
   FailureOr<ir::KernelOp> make(StringRef name) {
@@ -145,7 +133,7 @@ private:
     for (NeededLoad one : needed) {
       if (!isWritten(one.load.getArray()))
         continue;
-      compared[numberOf(one.load, loadAttr)] = one.isRepeated;
+      compared[*integerOf(one.load, loadAttr)] = one.isRepeated;
       if (one.isRepeated)
         repeated.insert(placeOf(*accessOf(one.load)));
     }
@@ -160,7 +148,7 @@ private:
   /// Array and part.
   using Place = std::pair<unsigned, int64_t>;
   static Place placeOf(const ArrayAccess &access) {
-    return {argumentOf(access.array), numberOf(access.op, inPartAttr)};
+    return {argumentOf(access.array), *integerOf(access.op, inPartAttr)};
   }
 
   bool isWritten(Value array) const {
@@ -188,7 +176,7 @@ private:
     for (Operation *op : messages)
       op->erase();
     kernel.walk([&](ir::LoadOp load) {
-      auto known = compared.find(numberOf(load, loadAttr));
+      auto known = compared.find(*integerOf(load, loadAttr));
       if (known != compared.end())
         addComparison(load, known->second);
     });
@@ -229,7 +217,7 @@ private:
       forEachElement(b, array, [&](ValueRange indices) {
         auto found = ir::LoadOp::create(
             b, cast<ir::ArrayType>(array.getType()).getValueType(),
-            scratchOf(argument), indices);
+            extra(Scratch, argument), indices);
         found->setAttr(keptAttr, b.getUnitAttr());
         compareHeld(b, found, array, indices)
             ->setAttr(openAttr, b.getUnitAttr());
@@ -267,11 +255,11 @@ private:
     for (auto [array, accesses] : accessesByArray(kernel))
       if (isWritten(array) && llvm::any_of(accesses, [&](auto &access) {
             return access.op->hasAttr(loadAttr) &&
-                   compared.contains(numberOf(access.op, loadAttr));
+                   compared.contains(*integerOf(access.op, loadAttr));
           }))
         relevant.insert(argumentOf(array));
     for (size_t before = 0;;) {
-      ir::KernelOp copy = copyOf(kernel);
+      ir::KernelOp copy = copyOf(kernel, "");
       keepWrites(copy, relevant);
       relevant.set_union(loadedBy(copy));
       copy.erase();
@@ -456,7 +444,7 @@ private:
     return ir::contains(kernel, [&](Operation *op) {
       auto load = dyn_cast<ir::LoadOp>(op);
       return load && load->hasAttr(openAttr) && !isInPlace(load.getArray()) &&
-             compared.contains(numberOf(load, loadAttr));
+             compared.contains(*integerOf(load, loadAttr));
     });
   }
 
@@ -465,11 +453,10 @@ private:
   /// there.
   LogicalResult tolerateCancellation() {
     llvm::DenseMap<Value, Value> errors;
-    for (auto [argument, array] : llvm::to_vector(scratch)) {
+    for (auto [argument, array] : llvm::to_vector(extras[Scratch])) {
       auto type = cast<ir::ArrayType>(array.getType());
       if (type.isFloat() && !ir::isNarrow(type.getElementType()))
-        errors[array] = errorsOf[argument] =
-            append(argument, type, ir::scratchOfAttr);
+        errors[array] = extra(Errors, argument);
     }
     Forward rounding(kernel, errors, roundingError);
     if (failed(rounding.run()))
@@ -498,50 +485,25 @@ private:
     }
   }
 
-  Value append(unsigned argument, Type type, StringRef attribute) {
-    OpBuilder b(kernel.getContext());
-    auto note = b.getDictionaryAttr(
-        b.getNamedAttr(attribute, b.getI64IntegerAttr(argument)));
-    unsigned last = kernel.getNumArguments();
-    (void)kernel.insertArgument(last, type, note,
-                                kernel.getArgument(argument).getLoc());
-    return kernel.getArgument(last);
-  }
+  /// Arrays beside those of the primal: what is found; what is known of
+  /// elements (see Mark); whether memory holds another value than was found,
+  /// not Untouched, and which one that was; rounding errors.
+  enum Extra { Scratch, Marks, Differences, Found, Errors };
+  using Arrays = llvm::MapVector<unsigned, Value>;
 
-  Value scratchOf(unsigned argument) {
-    Value &array = scratch[argument];
-    if (!array)
-      array = append(argument, kernel.getArgumentTypes()[argument],
-                     ir::scratchOfAttr);
-    return array;
-  }
-
-  Value appendMarks(unsigned argument) {
-    auto type = cast<ir::ArrayType>(kernel.getArgumentTypes()[argument]);
-    OpBuilder b(kernel.getContext());
-    return append(
-        argument,
-        ir::ArrayType::get(b.getContext(), b.getI8Type(), type.getRank()),
-        ir::ownersOfAttr);
-  }
-
-  Value marksOf(unsigned argument) {
-    Value &array = marks[argument];
-    return array ? array : array = appendMarks(argument);
-  }
-
-  /// Whether memory holds another value than was found: not Untouched.
-  Value differencesIn(unsigned argument) {
-    Value &array = differences[argument];
-    return array ? array : array = appendMarks(argument);
-  }
-
-  /// What was found there.
-  Value foundIn(unsigned argument) {
-    Value &array = founds[argument];
-    return array ? array
-                 : array = append(argument, kernel.getArgumentTypes()[argument],
-                                  ir::scratchOfAttr);
+  Value extra(Extra kind, unsigned argument) {
+    Value &array = extras[kind][argument];
+    if (array)
+      return array;
+    Value of = kernel.getArgument(argument);
+    bool marks = kind == Marks || kind == Differences;
+    auto type = cast<ir::ArrayType>(of.getType());
+    if (marks)
+      type = ir::ArrayType::get(kernel.getContext(),
+                                IntegerType::get(kernel.getContext(), 8),
+                                type.getRank());
+    return array = appendArray(kernel, of, type,
+                               marks ? ir::ownersOfAttr : ir::scratchOfAttr);
   }
 
   /// Gradients, and what has the same arguments, keep such writes.
@@ -551,12 +513,13 @@ private:
   }
 
   Value loadMark(Builder &b, const ArrayAccess &access) {
-    return ir::LoadOp::create(
-        b, b.getI32Type(), marksOf(argumentOf(access.array)), access.indices);
+    return ir::LoadOp::create(b, b.getI32Type(),
+                              extra(Marks, argumentOf(access.array)),
+                              access.indices);
   }
 
   void storeMark(Builder &b, Value mark, const ArrayAccess &access) {
-    repeat(ir::StoreOp::create(b, mark, marksOf(argumentOf(access.array)),
+    repeat(ir::StoreOp::create(b, mark, extra(Marks, argumentOf(access.array)),
                                access.indices),
            0);
   }
@@ -576,7 +539,7 @@ private:
     if (!comparison || !comparison->hasAttr(repeatedAttr))
       return;
     Value own = compare(b, P::eq, mark,
-                        markOf(b, Written + numberOf(access.op, inPartAttr)));
+                        markOf(b, Written + *integerOf(access.op, inPartAttr)));
     b.setInsertionPoint(comparison);
     comparison.getConditionMutable().assign(
         arith::OrIOp::create(b, comparison.getCondition(), own));
@@ -596,21 +559,22 @@ private:
       require(b, compare(b, P::ne, mark, markOf(b, Read)), readBefore,
               access.array, access.indices);
     }
-    storeMark(b, markOf(b, Written + numberOf(access.op, inPartAttr)), access);
+    storeMark(b, markOf(b, Written + *integerOf(access.op, inPartAttr)),
+              access);
   }
 
   void redirect() {
     llvm::DenseMap<int64_t, ir::AssertOp> comparisons;
     kernel.walk([&](ir::AssertOp op) {
       if (op->hasAttr(loadAttr))
-        comparisons[numberOf(op, loadAttr)] = op;
+        comparisons[*integerOf(op, loadAttr)] = op;
     });
     for (const ArrayAccess &access : accessesIn(kernel)) {
       if (!isMoved(access.op) || !relevant.contains(argumentOf(access.array)))
         continue;
       ir::AssertOp comparison;
       if (access.isLoad())
-        comparison = comparisons.lookup(numberOf(access.op, loadAttr));
+        comparison = comparisons.lookup(*integerOf(access.op, loadAttr));
       if (access.isWrite() && marked.contains(argumentOf(access.array)))
         markWrite(access);
       else if (access.op->hasAttr(openAttr) && overwrites)
@@ -639,8 +603,9 @@ private:
     unsigned argument = argumentOf(store.getArray());
     if (isTolerant && !isExact(assertion))
       tolerateRounding(assertion, ofSums);
-    auto mark = ir::StoreOp::create(
-        b, markOf(b, Untouched), differencesIn(argument), store.getIndices());
+    auto mark =
+        ir::StoreOp::create(b, markOf(b, Untouched),
+                            extra(Differences, argument), store.getIndices());
     repeat(mark, 0);
     inPlaceStores.push_back({assertion, mark, argument});
     store.erase();
@@ -666,7 +631,8 @@ private:
     auto branch = scf::IfOp::create(b, arith::XOrIOp::create(b, holds, yes),
                                     /*withElseRegion=*/false);
     b.setInsertionPointToStart(branch.thenBlock());
-    repeat(ir::StoreOp::create(b, found, foundIn(argument), mark.getIndices()),
+    repeat(ir::StoreOp::create(b, found, extra(Found, argument),
+                               mark.getIndices()),
            0);
     assertion.erase();
   }
@@ -674,42 +640,37 @@ private:
   void requireNoDifference(const ArrayAccess &access) {
     Builder b(access.op->getLoc(), access.op);
     unsigned argument = argumentOf(access.array);
-    Value mark = ir::LoadOp::create(b, b.getI32Type(), differencesIn(argument),
-                                    access.indices);
+    Value mark = ir::LoadOp::create(
+        b, b.getI32Type(), extra(Differences, argument), access.indices);
     auto branch = scf::IfOp::create(
         b, compare(b, arith::CmpIPredicate::ne, mark, markOf(b, Untouched)),
         /*withElseRegion=*/false);
     b.setInsertionPointToStart(branch.thenBlock());
     Type type = access.op->getResult(0).getType();
-    auto found = ir::LoadOp::create(b, type, foundIn(argument), access.indices);
+    auto found =
+        ir::LoadOp::create(b, type, extra(Found, argument), access.indices);
     refuseOther(b, found, access.array, access.indices);
   }
 
   void move(const ArrayAccess &access) {
     if (access.isWrite())
-      repeat(access.op, numberOf(access.op, inPartAttr));
-    OpOperand &array =
-        *llvm::find_if(access.op->getOpOperands(), [&](OpOperand &operand) {
-          return operand.get() == access.array;
-        });
-    array.set(scratchOf(argumentOf(access.array)));
+      repeat(access.op, *integerOf(access.op, inPartAttr));
+    access.redirect(extra(Scratch, argumentOf(access.array)));
   }
 
   /// Scratch arrays hold what memory holds, and nothing is known of elements.
   void initialise() {
     Builder b(kernel.getLoc(), kernel.getContext());
     b.setInsertionPointToStart(&kernel.getBodyRegion().front());
-    for (auto [argument, array] : scratch)
+    for (auto [argument, array] : extras[Scratch])
       ir::CopyOp::create(b, kernel.getArgument(argument), array);
-    for (auto [argument, array] : marks)
-      fill(b, array, markOf(b, Untouched));
-    for (auto [argument, array] : differences)
-      fill(b, array, markOf(b, Untouched));
-    for (auto [argument, array] : errorsOf)
+    for (Extra kind : {Marks, Differences})
+      for (auto [argument, array] : extras[kind])
+        fill(b, array, markOf(b, Untouched));
+    for (auto [argument, array] : extras[Errors])
       fill(b, array,
-           arith::ConstantOp::create(
-               b, b.getFloatAttr(
-                      cast<ir::ArrayType>(array.getType()).getValueType(), 0)));
+           floatConstant(b, cast<ir::ArrayType>(array.getType()).getValueType(),
+                         0));
   }
 
   static void fill(Builder &b, Value array, Value value) {
@@ -758,8 +719,7 @@ private:
   Arguments marked, leftOpen;      ///< arrays with marks
   llvm::SetVector<Place> repeated; ///< gradients make the writes there again
   llvm::DenseMap<int64_t, bool> compared; ///< loads: isRepeated
-  llvm::MapVector<unsigned, Value> scratch, marks, errorsOf, differences,
-      founds;
+  Arrays extras[Errors + 1];              ///< by kind and argument
   /// What compares, and then says so for reads of the element.
   struct InPlaceStore {
     ir::AssertOp assertion;

@@ -55,7 +55,7 @@ static LogicalResult checkMixed(ir::RangeOp range, ArrayRef<bool> active,
         llvm::find_if(accesses, [](auto &access) { return access.isLoad(); });
     if (ir::isDirectory(array))
       continue;
-    bool isActive = active[cast<BlockArgument>(array).getArgNumber()];
+    bool isActive = active[argumentOf(array)];
     if (update != accesses.end() && load != accesses.end() &&
         !exclusive.contains(array) &&
         !(isActive && mayHaveOneEach(range, accesses)))

@@ -53,9 +53,7 @@ public:
   }
 
 private:
-  bool isActive(Value array) const {
-    return active[cast<BlockArgument>(array).getArgNumber()];
-  }
+  bool isActive(Value array) const { return active[argumentOf(array)]; }
 
   bool isVaried(const ArrayAccess &write) const {
     return activity.isVaried(write.op->getOperand(0));
@@ -288,16 +286,11 @@ private:
     if (known)
       return known;
     auto type = cast<ir::ArrayType>(array.getType());
-    OpBuilder b(kernel.getContext());
-    auto number = cast<BlockArgument>(array).getArgNumber();
-    auto note = b.getDictionaryAttr(
-        b.getNamedAttr(ir::ownersOfAttr, b.getI64IntegerAttr(number)));
-    unsigned last = kernel.getNumArguments();
-    (void)kernel.insertArgument(
-        last,
-        ir::ArrayType::get(b.getContext(), b.getI64Type(), type.getRank()),
-        note, array.getLoc());
-    return known = kernel.getArgument(last);
+    Type number = IntegerType::get(kernel.getContext(), 64);
+    return known = appendArray(
+               kernel, array,
+               ir::ArrayType::get(kernel.getContext(), number, type.getRank()),
+               ir::ownersOfAttr);
   }
 
   ir::KernelOp kernel;

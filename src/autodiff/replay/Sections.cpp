@@ -35,4 +35,12 @@ void widen(std::optional<ArraySection> &section, const ArrayAccess &access) {
   }
 }
 
+std::vector<ArraySection>
+complete(ArrayRef<std::optional<ArraySection>> sections) {
+  std::vector<ArraySection> all;
+  for (const std::optional<ArraySection> &section : sections)
+    all.push_back(section.value_or(ArraySection()));
+  return all;
+}
+
 } // namespace costate::autodiff

@@ -15,21 +15,10 @@ static SmallVector<ir::LoadOp> loadsOf(ir::KernelOp kernel) {
   return loads;
 }
 
-static unsigned argumentOf(Value array) {
-  return cast<BlockArgument>(array).getArgNumber();
-}
-
 /// What a part leaves is what the next one finds.
 static std::pair<unsigned, unsigned> placeOf(const ArrayAccess &access) {
   return {argumentOf(access.array),
           partNumber(access.op) + readsAfterPart(access.op)};
-}
-
-static std::optional<unsigned> numberOf(Operation *op, StringRef attribute) {
-  auto number = op->getAttrOfType<IntegerAttr>(attribute);
-  if (!number)
-    return std::nullopt;
-  return number.getInt();
 }
 
 SmallVector<ir::LoadOp> neededLoads(ir::KernelOp marked,
@@ -37,7 +26,7 @@ SmallVector<ir::LoadOp> neededLoads(ir::KernelOp marked,
   SmallVector<ir::LoadOp> all = loadsOf(marked), needed;
   llvm::DenseSet<unsigned> seen;
   for (ir::LoadOp load : loadsOf(gradient))
-    if (std::optional<unsigned> origin = numberOf(load, originAttr))
+    if (auto origin = integerOf(load, originAttr))
       if (seen.insert(*origin).second)
         needed.push_back(all[*origin]);
   return needed;
@@ -67,6 +56,7 @@ unsigned Versions::add(Place place) {
   if (known != versions.end())
     return known - versions.begin();
   versions.push_back(version);
+  reads.emplace_back();
   return versions.size() - 1;
 }
 
@@ -93,6 +83,7 @@ FailureOr<bool> Versions::resolve(ir::KernelOp primal,
     for (const ArrayAccess &access : accesses)
       written.insert(placeOf(access));
   versions.clear();
+  reads.clear();
   versionOf.clear();
   finalLoads.clear();
   size_t known = scratch.size();
@@ -122,28 +113,19 @@ FailureOr<bool> Versions::resolve(ir::KernelOp primal,
     if (!after && rerun)
       scratch.insert(place);
     else
-      versionOf[*numberOf(load, originAttr)] = add(place);
+      versionOf[*integerOf(load, originAttr)] = add(place);
   }
   return scratch.size() == known;
 }
 
-/// Appends an array like argument `argument`.
-static Value appendArray(ir::KernelOp kernel, unsigned argument,
-                         DictionaryAttr attributes) {
-  unsigned last = kernel.getNumArguments();
-  BlockArgument like = kernel.getArgument(argument);
-  (void)kernel.insertArgument(last, like.getType(), attributes, like.getLoc());
-  return kernel.getArgument(last);
-}
-
 static Value appendVersion(ir::KernelOp kernel, Version version) {
+  Value of = kernel.getArgument(version.argument);
+  BlockArgument array =
+      appendArray(kernel, of, of.getType(), ir::versionOfAttr);
   Builder b(kernel.getContext());
-  return appendArray(
-      kernel, version.argument,
-      b.getDictionaryAttr(
-          {b.getNamedAttr(ir::versionOfAttr,
-                          b.getI64IntegerAttr(version.argument)),
-           b.getNamedAttr(ir::partAttr, b.getI64IntegerAttr(version.part))}));
+  kernel.setArgAttr(array.getArgNumber(), ir::partAttr,
+                    b.getI64IntegerAttr(version.part));
+  return array;
 }
 
 Value Versions::arrayOf(ir::KernelOp gradient, unsigned version) {
@@ -156,10 +138,8 @@ Value Versions::arrayOf(ir::KernelOp gradient, unsigned version) {
 Value Versions::scratchOf(ir::KernelOp gradient, unsigned argument) {
   Value &array = scratchArrays[argument];
   if (!array) {
-    Builder b(gradient.getContext());
-    array = appendArray(gradient, argument,
-                        b.getDictionaryAttr(b.getNamedAttr(
-                            ir::scratchOfAttr, b.getI64IntegerAttr(argument))));
+    Value of = gradient.getArgument(argument);
+    array = appendArray(gradient, of, of.getType(), ir::scratchOfAttr);
   }
   return array;
 }
@@ -171,9 +151,9 @@ void Versions::fillScratch(ir::KernelOp gradient) {
   for (Operation &op : gradient.getBodyRegion().front()) {
     llvm::SetVector<Place> places;
     for (const ArrayAccess &access : accessesIn(&op))
-      if (std::optional<unsigned> part = numberOf(access.op, ir::replayedAttr);
+      if (auto part = integerOf(access.op, ir::replayedAttr);
           part && !ir::holdsOwners(access.array))
-        places.insert({argumentOf(access.array), *part});
+        places.insert(Place(argumentOf(access.array), *part));
     for (Place place : places) {
       if (!isa<ir::RangeOp>(op) && !filled.insert(place).second)
         continue;
@@ -185,36 +165,20 @@ void Versions::fillScratch(ir::KernelOp gradient) {
   }
 }
 
-void Versions::noteRead(unsigned version, const ArrayAccess &access) {
-  reads.resize(versions.size());
-  widen(reads[version], access);
-}
-
-std::vector<ArraySection> Versions::sections() const {
-  std::vector<ArraySection> all(versions.size());
-  for (auto [section, read] : llvm::zip(all, reads))
-    section = read.value_or(ArraySection());
-  return all;
-}
-
 void Versions::redirect(ir::KernelOp gradient) {
   fillScratch(gradient);
   for (const ArrayAccess &access : accessesIn(gradient)) {
     if (ir::holdsOwners(access.array))
       continue;
-    OpOperand &array =
-        *llvm::find_if(access.op->getOpOperands(), [&](OpOperand &operand) {
-          return operand.get() == access.array;
-        });
-    std::optional<unsigned> origin = numberOf(access.op, originAttr);
+    auto origin = integerOf(access.op, originAttr);
     unsigned argument = argumentOf(access.array);
-    if (auto part = numberOf(access.op, ir::replayedAttr)) {
+    if (auto part = integerOf(access.op, ir::replayedAttr)) {
       if (access.isLoad())
-        noteRead(add({argument, *part}), access);
-      array.set(scratchOf(gradient, argument));
+        widen(reads[add(Place(argument, *part))], access);
+      access.redirect(scratchOf(gradient, argument));
     } else if (origin && versionOf.contains(*origin)) {
-      noteRead(versionOf[*origin], access);
-      array.set(arrayOf(gradient, versionOf[*origin]));
+      widen(reads[versionOf[*origin]], access);
+      access.redirect(arrayOf(gradient, versionOf[*origin]));
     }
     access.op->removeAttr(originAttr);
   }
@@ -237,9 +201,7 @@ static void moveToPart(OpBuilder &builder, ir::KernelOp kernel, unsigned part) {
 
 ir::KernelOp recordVersions(ir::KernelOp primal, ArrayRef<Version> versions) {
   OpBuilder builder(primal->getContext());
-  builder.setInsertionPointAfter(primal);
-  auto recording = cast<ir::KernelOp>(builder.clone(*primal));
-  recording.setSymName((primal.getSymName() + ".record").str());
+  ir::KernelOp recording = copyOf(primal, ".record");
   for (Version version : versions) {
     Value to = appendVersion(recording, version);
     moveToPart(builder, recording, version.part);

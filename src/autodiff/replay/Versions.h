@@ -38,7 +38,7 @@ public:
 
   llvm::ArrayRef<Version> all() const { return versions; }
   /// By version: the elements of it that are read. Known after redirect().
-  std::vector<ArraySection> sections() const;
+  std::vector<ArraySection> sections() const { return complete(reads); }
   /// The loads that read memory as the launch left it.
   llvm::ArrayRef<ir::LoadOp> final() const { return finalLoads; }
   const std::optional<Overwrite> &firstOverwrite() const { return overwrite; }
@@ -50,7 +50,6 @@ private:
   mlir::Value arrayOf(ir::KernelOp gradient, unsigned version);
   mlir::Value scratchOf(ir::KernelOp gradient, unsigned argument);
   void fillScratch(ir::KernelOp gradient);
-  void noteRead(unsigned version, const ArrayAccess &access);
 
   const Unkept unkept;
   llvm::DenseSet<Place> scratch;
