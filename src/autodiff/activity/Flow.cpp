@@ -54,4 +54,21 @@ SmallVector<Value> sourcesOf(Value value) {
   return {};
 }
 
+llvm::DenseMap<Value, SmallVector<Value>> flowsIn(Operation *root) {
+  llvm::DenseMap<Value, SmallVector<Value>> flows;
+  auto add = [&](ValueRange values) {
+    for (Value value : values)
+      for (Value source : sourcesOf(value))
+        flows[source].push_back(value);
+  };
+  root->walk([&](Operation *op) {
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        add(block.getArguments());
+    if (op->getNumRegions())
+      add(op->getResults());
+  });
+  return flows;
+}
+
 } // namespace costate::autodiff

@@ -10,4 +10,8 @@ namespace costate::autodiff {
 /// in the same place. Empty for other values.
 llvm::SmallVector<mlir::Value> sourcesOf(mlir::Value value);
 
+/// The other way round: what values below `root` become.
+llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value>>
+flowsIn(mlir::Operation *root);
+
 } // namespace costate::autodiff

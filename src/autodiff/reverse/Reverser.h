@@ -3,7 +3,6 @@
 
 #include "autodiff/Differentiate.h"
 #include "autodiff/activity/Activity.h"
-#include "autodiff/activity/Influence.h"
 #include "autodiff/reverse/Construction.h"
 #include "autodiff/reverse/Scope.h"
 
@@ -156,7 +155,7 @@ private:
   }
   /// Whether `value` has an adjoint that may differ from 0.
   bool isActive(mlir::Value value) const {
-    return activity.isVaried(value) && influence.has(value);
+    return activity.isVaried(value) && influence.contains(value);
   }
   llvm::SmallVector<unsigned> activeAmong(mlir::ValueRange values) const;
 
