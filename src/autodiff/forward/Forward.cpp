@@ -100,27 +100,15 @@ LogicalResult Forward::op(Operation *op) {
 //===-- Straight code -----------------------------------------------------===//
 
 LogicalResult Forward::straight(const Task &task, Emission &out) {
-  if (auto access = dyn_cast<ir::LoadOp>(task.op))
-    load(access, task, out);
-  else if (auto access = dyn_cast<ir::StoreOp>(task.op))
-    store(access, task, out);
-  else if (auto access = dyn_cast<ir::AtomicAddOp>(task.op))
-    update(access, task, out);
-  else if (auto access = dyn_cast<ir::AtomicTakeOp>(task.op))
-    take(access, task, out);
-  else if (auto array = dyn_cast<ir::LocalOp>(task.op))
-    local(array, task, out);
-  else if (auto access = dyn_cast<ir::LocalLoadOp>(task.op))
-    loadLocal(access, task, out);
-  else if (auto access = dyn_cast<ir::LocalStoreOp>(task.op))
-    storeLocal(access, task, out);
-  else if (auto access = dyn_cast<ir::LocalClearOp>(task.op))
-    clearLocal(access, task, out);
-  else if (isExtremum(task.op))
+  if (auto array = dyn_cast<ir::LocalOp>(task.op))
+    return local(array, task, out), success();
+  if (isExtremum(task.op))
     return extremum(task.op, task, out);
-  else if (!ir::fetchesElement(task.op))
-    return scalar(task, out);
-  return success();
+  if (ir::fetchesElement(task.op))
+    return success();
+  if (isa<ir::ElementAccess>(task.op) || ir::isOfLocal(task.op))
+    return access(task, out), success();
+  return scalar(task, out);
 }
 
 bool Forward::hasTangent(Value value, const Task &task) const {
@@ -139,7 +127,8 @@ Value Forward::tangentOf(Builder &b, Value value, unsigned curve) {
 SmallVector<Value> Forward::indicesIn(Value tangentArray, ValueRange indices,
                                       unsigned curve) const {
   SmallVector<Value> all(indices);
-  if (cast<ir::ArrayType>(tangentArray.getType()).getRank() > indices.size())
+  auto type = dyn_cast<ir::ArrayType>(tangentArray.getType());
+  if (type && type.getRank() > indices.size())
     all.insert(all.begin(), curveNumbers[curve]);
   return all;
 }
@@ -150,57 +139,43 @@ static void markLike(Operation *access, Operation *derivative) {
     derivative->setAttr(ir::replayedAttr, part);
 }
 
-void Forward::load(ir::LoadOp load, const Task &task, Emission &out) {
-  Value array = tangentArrays.lookup(load.getArray());
-  if (!array)
-    return;
-  for (unsigned curve = task.first; curve < task.last; ++curve) {
-    out.along(curve, curve + 1);
-    auto derivative =
-        ir::LoadOp::create(out.b, load.getType(), array,
-                           indicesIn(array, load.getIndices(), curve));
-    markLike(load, derivative);
-    tangents[curve][load.getValue()] = derivative;
-  }
+Operation *Forward::accessTo(Value array, Operation *access, Value value,
+                             unsigned curve, OpBuilder &b) {
+  SmallVector<Value> operands;
+  if (value)
+    operands.push_back(value);
+  operands.push_back(array);
+  llvm::append_range(
+      operands,
+      indicesIn(array, access->getOperands().drop_front(operands.size()),
+                curve));
+  Operation *derivative = b.clone(*access);
+  derivative->setOperands(operands);
+  derivative->setDiscardableAttrs(DictionaryAttr::get(b.getContext()));
+  markLike(access, derivative);
+  return derivative;
 }
 
-void Forward::store(ir::StoreOp store, const Task &task, Emission &out) {
-  Value array = tangentArrays.lookup(store.getArray());
-  if (!array)
-    return;
+void Forward::access(const Task &task, Emission &out) {
+  Operation *op = task.op;
+  bool isAddition = isa<ir::AtomicAddOp>(op);
   for (unsigned curve = task.first; curve < task.last; ++curve) {
     out.along(curve, curve + 1);
-    Value tangent = tangentOf(out.b, store.getValue(), curve);
-    markLike(store,
-             ir::StoreOp::create(out.b, tangent, array,
-                                 indicesIn(array, store.getIndices(), curve)));
-  }
-}
-
-void Forward::update(ir::AtomicAddOp update, const Task &task, Emission &out) {
-  Value array = tangentArrays.lookup(update.getArray());
-  if (!array)
-    return;
-  for (unsigned curve = task.first; curve < task.last; ++curve) {
-    out.along(curve, curve + 1);
-    if (Value tangent = companion ? companionFor(update, out)
-                                  : tangents[curve].lookup(update.getValue()))
-      markLike(update, ir::AtomicAddOp::create(
-                           out.b, tangent, array,
-                           indicesIn(array, update.getIndices(), curve),
-                           update.getExclusive()));
-  }
-}
-
-void Forward::take(ir::AtomicTakeOp take, const Task &task, Emission &out) {
-  Value array = tangentArrays.lookup(take.getArray());
-  if (!array)
-    return;
-  for (unsigned curve = task.first; curve < task.last; ++curve) {
-    out.along(curve, curve + 1);
-    tangents[curve][take.getValue()] = ir::AtomicTakeOp::create(
-        out.b, take.getType(), array,
-        indicesIn(array, take.getIndices(), curve), take.getExclusive());
+    Value array = ir::isOfLocal(op) ? tangents[curve].lookup(ir::localOf(op))
+                                    : tangentArrays.lookup(accessOf(op)->array);
+    if (!array)
+      continue;
+    Value value;
+    if (isAddition)
+      value = companion ? companionFor(op, out)
+                        : tangents[curve].lookup(op->getOperand(0));
+    else if (isa<ir::StoreOp, ir::LocalStoreOp>(op))
+      value = tangentOf(out.b, op->getOperand(0), curve);
+    if (isAddition && !value)
+      continue;
+    Operation *derivative = accessTo(array, op, value, curve, out.b);
+    if (op->getNumResults())
+      tangents[curve][op->getResult(0)] = derivative->getResult(0);
   }
 }
 
@@ -215,35 +190,6 @@ void Forward::local(ir::LocalOp local, const Task &task, Emission &out) {
     out.along(curve, curve + 1);
     tangents[curve][local] =
         ir::LocalOp::create(out.b, local.getType().getDerivative());
-  }
-}
-
-void Forward::loadLocal(ir::LocalLoadOp load, const Task &task, Emission &out) {
-  for (unsigned curve = task.first; curve < task.last; ++curve) {
-    out.along(curve, curve + 1);
-    if (Value array = tangents[curve].lookup(load.getLocal()))
-      tangents[curve][load.getValue()] = ir::LocalLoadOp::create(
-          out.b, load.getType(), array, load.getIndex());
-  }
-}
-
-void Forward::storeLocal(ir::LocalStoreOp store, const Task &task,
-                         Emission &out) {
-  for (unsigned curve = task.first; curve < task.last; ++curve) {
-    out.along(curve, curve + 1);
-    if (Value array = tangents[curve].lookup(store.getLocal())) {
-      Value tangent = tangentOf(out.b, store.getValue(), curve);
-      ir::LocalStoreOp::create(out.b, tangent, array, store.getIndex());
-    }
-  }
-}
-
-void Forward::clearLocal(ir::LocalClearOp clear, const Task &task,
-                         Emission &out) {
-  for (unsigned curve = task.first; curve < task.last; ++curve) {
-    out.along(curve, curve + 1);
-    if (Value array = tangents[curve].lookup(clear.getLocal()))
-      ir::LocalClearOp::create(out.b, array);
   }
 }
 

@@ -67,15 +67,14 @@ private:
 
   mlir::LogicalResult straight(const Task &task, Emission &out);
   void local(ir::LocalOp local, const Task &task, Emission &out);
-  void loadLocal(ir::LocalLoadOp load, const Task &task, Emission &out);
-  void storeLocal(ir::LocalStoreOp store, const Task &task, Emission &out);
-  void clearLocal(ir::LocalClearOp clear, const Task &task, Emission &out);
+  /// A load or write, of an array or a private one. Nobody adds 0.
+  void access(const Task &task, Emission &out);
+  /// The same access to tangents, of `value` if it writes.
+  mlir::Operation *accessTo(mlir::Value array, mlir::Operation *access,
+                            mlir::Value value, unsigned curve,
+                            mlir::OpBuilder &b);
   mlir::LogicalResult scalar(const Task &task, Emission &out);
   mlir::Value companionFor(mlir::Operation *op, Emission &out);
-  void load(ir::LoadOp load, const Task &task, Emission &out);
-  void store(ir::StoreOp store, const Task &task, Emission &out);
-  void update(ir::AtomicAddOp update, const Task &task, Emission &out);
-  void take(ir::AtomicTakeOp take, const Task &task, Emission &out);
   mlir::LogicalResult extremum(mlir::Operation *update, const Task &task,
                                Emission &out);
 
