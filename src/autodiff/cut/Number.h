@@ -1,6 +1,5 @@
 #pragma once
-/// Arithmetic on bytes and iterations that a gradient does, as f64: products
-/// may be large.
+/// Arithmetic on floats of one type, as formulas are written.
 
 #include "ir/Kernel.h"
 
@@ -17,10 +16,11 @@ public:
   using Builder = mlir::ImplicitLocOpBuilder;
 
   Number(Builder &b, Value value) : b(&b), value(value) {}
+  /// As f64: products of bytes and iterations may be large.
   static Number ofInteger(Builder &b, Value integer) {
     return {b, mlir::arith::SIToFPOp::create(b, b.getF64Type(), integer)};
   }
-
+  operator Value() const { return value; }
   /// To compute with where `other` stands.
   Number at(Builder &other) const { return {other, value}; }
 
@@ -31,39 +31,40 @@ public:
   Number operator+(double y) const { return *this + constant(y); }
   Number operator-(double y) const { return *this - constant(y); }
   Number operator*(double y) const { return *this * constant(y); }
-
+  friend Number operator+(double x, Number y) { return y.constant(x) + y; }
+  friend Number operator-(double x, Number y) { return y.constant(x) - y; }
+  friend Number operator*(double x, Number y) { return y.constant(x) * y; }
+  friend Number operator/(double x, Number y) { return y.constant(x) / y; }
+  Number operator-() const { return of<mlir::arith::NegFOp>(); }
+  /// Times `y`, but 0 where this is 0.
+  Number strong(Number y) const { return of<ir::StrongMulOp>(y); }
   Number atLeast(Number y) const { return of<mlir::arith::MaxNumFOp>(y); }
   Number atMost(Number y) const { return of<mlir::arith::MinNumFOp>(y); }
   Number atLeast(double y) const { return atLeast(constant(y)); }
-  Number roundedUp() const {
-    return {*b, mlir::math::CeilOp::create(*b, value)};
-  }
-  Number roundedDown() const {
-    return {*b, mlir::math::FloorOp::create(*b, value)};
-  }
-  Number root() const { return {*b, mlir::math::SqrtOp::create(*b, value)}; }
-
+  Number roundedUp() const { return of<mlir::math::CeilOp>(); }
+  Number roundedDown() const { return of<mlir::math::FloorOp>(); }
+  Number root() const { return of<mlir::math::SqrtOp>(); }
   /// `yes` where this is above `y`, else `no`.
   Number ifAbove(Number y, Number yes, Number no) const {
     Value above = mlir::arith::CmpFOp::create(
         *b, mlir::arith::CmpFPredicate::OGT, value, y.value);
     return {*b, mlir::arith::SelectOp::create(*b, above, yes.value, no.value)};
   }
-
   Number constant(double number) const {
-    return {*b,
-            mlir::arith::ConstantOp::create(*b, b->getF64FloatAttr(number))};
+    return {*b, mlir::arith::ConstantOp::create(
+                    *b, b->getFloatAttr(value.getType(), number))};
   }
   Value asInteger() const {
     return ir::ToIntOp::create(*b, b->getI64Type(), value,
                                /*isUnsigned=*/false);
   }
 
-private:
-  template <class Op> Number of(Number y) const {
-    return {*b, Op::create(*b, value, y.value)};
+  /// The function `Op` of it, and perhaps another number.
+  template <class Op, class... Others> Number of(Others... others) const {
+    return {*b, Op::create(*b, value, others.value...)};
   }
 
+private:
   Builder *b;
   Value value;
 };

@@ -10,15 +10,6 @@ using namespace mlir;
 
 namespace costate::autodiff {
 
-Value Formula::add(Value x, Value y) { return arith::AddFOp::create(b, x, y); }
-Value Formula::sub(Value x, Value y) { return arith::SubFOp::create(b, x, y); }
-Value Formula::mul(Value x, Value y) { return arith::MulFOp::create(b, x, y); }
-Value Formula::div(Value x, Value y) { return arith::DivFOp::create(b, x, y); }
-Value Formula::neg(Value x) { return arith::NegFOp::create(b, x); }
-Value Formula::strong(Value g, Value f) {
-  return ir::StrongMulOp::create(b, g, f);
-}
-
 namespace {
 
 Factor zeroRule(const RuleArguments &, unsigned) { return {Factor::Zero, {}}; }
@@ -40,11 +31,8 @@ Factor mulRule(const RuleArguments &a, unsigned index) {
 
 /// d(x/y) = (1/y) dx - (x/y)(1/y) dy, with one division for both
 Factor divRule(const RuleArguments &a, unsigned index) {
-  Formula f(a);
-  Value inverse = f.reciprocal(a.operand(1));
-  if (index == 0)
-    return times(inverse);
-  return times(f.neg(f.mul(a.result(), inverse)));
+  Number inverse = 1 / operand(a, 1);
+  return times(index == 0 ? inverse : -(result(a) * inverse));
 }
 
 /// fmod(x, y) = x - n y with the whole number n = trunc(x/y). A rounded x/y may
@@ -53,11 +41,8 @@ Factor divRule(const RuleArguments &a, unsigned index) {
 Factor remRule(const RuleArguments &a, unsigned index) {
   if (index == 0)
     return {Factor::One, {}};
-  Formula f(a);
-  Value multiple = f.sub(a.operand(0), a.result());
-  Value quotient =
-      math::RoundEvenOp::create(a.b, f.div(multiple, a.operand(1)));
-  return times(f.neg(quotient));
+  Number multiple = operand(a, 0) - result(a);
+  return times(-(multiple / operand(a, 1)).of<math::RoundEvenOp>());
 }
 
 /// min and max: the derivative goes where the value came from; on a tie, half

@@ -15,193 +15,157 @@ namespace {
 
 /// sign(x), 0 at 0
 Factor absRule(const RuleArguments &a, unsigned) {
-  Formula f(a);
-  Value x = a.operand(0), zero = f.constant(0);
+  Number x = operand(a), zero = x.constant(0);
   Value up = arith::CmpFOp::create(a.b, arith::CmpFPredicate::OGT, x, zero);
   Value down = arith::CmpFOp::create(a.b, arith::CmpFPredicate::OLT, x, zero);
-  Value negative = arith::SelectOp::create(a.b, down, f.constant(-1), zero);
-  return times(arith::SelectOp::create(a.b, up, f.constant(1), negative));
+  Value negative = arith::SelectOp::create(a.b, down, x.constant(-1), zero);
+  return times(arith::SelectOp::create(a.b, up, x.constant(1), negative));
 }
 
-/// 1 / (2 y)
 Factor sqrtRule(const RuleArguments &a, unsigned) {
-  Formula f(a);
-  return times(f.div(f.constant(0.5), a.result()));
+  return times(0.5 / result(a));
 }
 
-/// -y / (2 x)
 Factor rsqrtRule(const RuleArguments &a, unsigned) {
-  Formula f(a);
-  Value y = a.result();
-  return times(f.mul(f.constant(-0.5), f.div(y, a.operand(0))));
+  return times(-0.5 * (result(a) / operand(a)));
 }
 
-/// 1 / (3 y^2)
 Factor cbrtRule(const RuleArguments &a, unsigned) {
-  Formula f(a);
-  Value y = a.result();
-  Value third = f.constant(1.0 / 3.0);
-  return times(f.div(third, f.mul(y, y)));
+  Number y = result(a);
+  return times(1.0 / 3.0 / (y * y));
 }
 
-Factor expRule(const RuleArguments &a, unsigned) { return times(a.result()); }
+Factor expRule(const RuleArguments &a, unsigned) { return times(result(a)); }
 
 Factor exp2Rule(const RuleArguments &a, unsigned) {
-  Formula f(a);
-  return times(f.mul(a.result(), f.constant(std::numbers::ln2)));
+  return times(result(a) * std::numbers::ln2);
 }
 
 Factor exp10Rule(const RuleArguments &a, unsigned) {
-  Formula f(a);
-  return times(f.mul(a.result(), f.constant(std::numbers::ln10)));
+  return times(result(a) * std::numbers::ln10);
 }
 
 /// exp(x), which unlike y + 1 keeps its digits for large negative x
 Factor expm1Rule(const RuleArguments &a, unsigned) {
-  return times(ir::ExpOp::create(a.b, a.operand(0)));
+  return times(operand(a).of<ir::ExpOp>());
 }
 
 Factor logRule(const RuleArguments &a, unsigned) {
-  return times(Formula(a).reciprocal(a.operand(0)));
+  return times(1 / operand(a));
 }
 
 Factor log2Rule(const RuleArguments &a, unsigned) {
-  Formula f(a);
-  return times(f.div(f.constant(std::numbers::log2e), a.operand(0)));
+  return times(std::numbers::log2e / operand(a));
 }
 
 Factor log10Rule(const RuleArguments &a, unsigned) {
-  Formula f(a);
-  return times(f.div(f.constant(std::numbers::log10e), a.operand(0)));
+  return times(std::numbers::log10e / operand(a));
 }
 
 Factor log1pRule(const RuleArguments &a, unsigned) {
-  Formula f(a);
-  return times(f.reciprocal(f.add(f.constant(1), a.operand(0))));
+  return times(1 / (1 + operand(a)));
 }
 
 /// log(x), and 0 at x = p = 0: there x^p jumps from 1 to 0, and the derivative
 /// by p counts as 0.
-Value logOfBase(Formula &f, const RuleArguments &a) {
+Number logOfBase(const RuleArguments &a, Number x, Number p) {
   auto equal = arith::CmpFPredicate::OEQ;
-  Value x = a.operand(0), zero = f.constant(0);
+  Value zero = x.constant(0);
   Value xIsZero = arith::CmpFOp::create(a.b, equal, x, zero);
-  Value pIsZero = arith::CmpFOp::create(a.b, equal, a.operand(1), zero);
+  Value pIsZero = arith::CmpFOp::create(a.b, equal, p, zero);
   Value jumps = arith::AndIOp::create(a.b, xIsZero, pIsZero);
-  Value base = arith::SelectOp::create(a.b, jumps, f.constant(1), x);
-  return ir::LogOp::create(a.b, base);
+  Value base = arith::SelectOp::create(a.b, jumps, x.constant(1), x);
+  return {a.b, ir::LogOp::create(a.b, base)};
 }
 
 /// x^p: p x^(p-1) dx + x^p log(x) dp; a factor p of 0 hides 1/x.
 Factor powRule(const RuleArguments &a, unsigned index) {
-  Formula f(a);
+  Number x = operand(a, 0), p = operand(a, 1);
   if (index == 1)
-    return times(f.strong(a.result(), logOfBase(f, a)));
-  Value x = a.operand(0), p = a.operand(1);
-  Value lower = f.sub(p, f.constant(1));
-  return times(f.strong(p, ir::PowOp::create(a.b, x, lower)));
+    return times(result(a).strong(logOfBase(a, x, p)));
+  return times(p.strong(x.of<ir::PowOp>(p - 1)));
 }
 
 Factor sinRule(const RuleArguments &a, unsigned) {
-  return times(ir::CosOp::create(a.b, a.operand(0)));
+  return times(operand(a).of<ir::CosOp>());
 }
 
 Factor cosRule(const RuleArguments &a, unsigned) {
-  return times(Formula(a).neg(ir::SinOp::create(a.b, a.operand(0))));
+  return times(-operand(a).of<ir::SinOp>());
 }
 
-/// 1 + y^2
 Factor tanRule(const RuleArguments &a, unsigned) {
-  Formula f(a);
-  Value y = a.result();
-  return times(f.add(f.constant(1), f.mul(y, y)));
+  Number y = result(a);
+  return times(1 + y * y);
 }
 
-/// sqrt((1 - x)(1 + x))
-Value chord(Formula &f, const RuleArguments &a) {
-  Value x = a.operand(0), one = f.constant(1);
-  return math::SqrtOp::create(a.b, f.mul(f.sub(one, x), f.add(one, x)));
-}
+Number chord(Number x) { return ((1 - x) * (1 + x)).root(); }
 
 Factor asinRule(const RuleArguments &a, unsigned) {
-  Formula f(a);
-  return times(f.reciprocal(chord(f, a)));
+  return times(1 / chord(operand(a)));
 }
 
 Factor acosRule(const RuleArguments &a, unsigned) {
-  Formula f(a);
-  return times(f.neg(f.reciprocal(chord(f, a))));
+  return times(-(1 / chord(operand(a))));
 }
 
-/// 1 / (1 + x^2)
 Factor atanRule(const RuleArguments &a, unsigned) {
-  Formula f(a);
-  Value x = a.operand(0);
-  return times(f.reciprocal(f.add(f.constant(1), f.mul(x, x))));
+  Number x = operand(a);
+  return times(1 / (1 + x * x));
 }
 
 /// atan2(u, v): (v du - u dv) / (u^2 + v^2); 0 at the origin.
 Factor atan2Rule(const RuleArguments &a, unsigned index) {
-  Formula f(a);
-  Value u = a.operand(0), v = a.operand(1);
-  Value inverse = f.reciprocal(ir::HypotOp::create(a.b, u, v));
-  Value scaled = f.strong(index == 0 ? v : f.neg(u), inverse);
-  return times(f.strong(scaled, inverse));
+  Number u = operand(a, 0), v = operand(a, 1);
+  Number inverse = 1 / u.of<ir::HypotOp>(v);
+  return times((index == 0 ? v : -u).strong(inverse).strong(inverse));
 }
 
 Factor sinhRule(const RuleArguments &a, unsigned) {
-  return times(ir::CoshOp::create(a.b, a.operand(0)));
+  return times(operand(a).of<ir::CoshOp>());
 }
 
 Factor coshRule(const RuleArguments &a, unsigned) {
-  return times(ir::SinhOp::create(a.b, a.operand(0)));
+  return times(operand(a).of<ir::SinhOp>());
 }
 
-/// (1 - y)(1 + y)
 Factor tanhRule(const RuleArguments &a, unsigned) {
-  Formula f(a);
-  Value y = a.result(), one = f.constant(1);
-  return times(f.mul(f.sub(one, y), f.add(one, y)));
+  Number y = result(a);
+  return times((1 - y) * (1 + y));
 }
 
-/// 1 / sqrt(1 + x^2)
 Factor asinhRule(const RuleArguments &a, unsigned) {
-  Formula f(a);
-  Value x = a.operand(0);
-  return times(f.reciprocal(ir::HypotOp::create(a.b, x, f.constant(1))));
+  Number x = operand(a);
+  return times(1 / x.of<ir::HypotOp>(x.constant(1)));
 }
 
 /// 1 / (sqrt(x - 1) sqrt(x + 1))
 Factor acoshRule(const RuleArguments &a, unsigned) {
-  Formula f(a);
-  Value x = a.operand(0), one = f.constant(1);
-  Value low = math::SqrtOp::create(a.b, f.sub(x, one));
-  Value high = math::SqrtOp::create(a.b, f.add(x, one));
-  return times(f.reciprocal(f.mul(low, high)));
+  Number x = operand(a), low = (x - 1).root(), high = (x + 1).root();
+  return times(1 / (low * high));
 }
 
-/// 1 / ((1 - x)(1 + x))
 Factor atanhRule(const RuleArguments &a, unsigned) {
-  Formula f(a);
-  Value x = a.operand(0), one = f.constant(1);
-  return times(f.reciprocal(f.mul(f.sub(one, x), f.add(one, x))));
+  Number x = operand(a);
+  return times(1 / ((1 - x) * (1 + x)));
 }
 
 /// 2 / sqrt(pi) exp(-x^2)
-Value bell(const RuleArguments &a, int sign) {
-  Formula f(a);
-  Value x = a.operand(0);
-  Value bell = ir::ExpOp::create(a.b, f.neg(f.mul(x, x)));
-  return f.mul(f.constant(sign * 2 * std::numbers::inv_sqrtpi), bell);
+Number bell(Number x, int sign) {
+  return sign * 2 * std::numbers::inv_sqrtpi * (-(x * x)).of<ir::ExpOp>();
 }
 
-Factor erfRule(const RuleArguments &a, unsigned) { return times(bell(a, 1)); }
-Factor erfcRule(const RuleArguments &a, unsigned) { return times(bell(a, -1)); }
+Factor erfRule(const RuleArguments &a, unsigned) {
+  return times(bell(operand(a), 1));
+}
+
+Factor erfcRule(const RuleArguments &a, unsigned) {
+  return times(bell(operand(a), -1));
+}
 
 /// (x dx + y dy) / hypot; 0 at the origin.
 Factor hypotRule(const RuleArguments &a, unsigned index) {
-  Formula f(a);
-  return times(f.strong(a.operand(index), f.reciprocal(a.result())));
+  return times(operand(a, index).strong(1 / result(a)));
 }
 
 Factor fmaRule(const RuleArguments &a, unsigned index) {

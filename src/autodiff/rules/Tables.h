@@ -2,6 +2,7 @@
 /// Where rules are written, one file per dialect, and the words for writing
 /// them. Products inside a rule are strong: a factor of 0 hides inf and NaN.
 
+#include "autodiff/cut/Number.h"
 #include "autodiff/rules/Rules.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -14,24 +15,10 @@ void addCustomRule(llvm::StringMap<Rule> &rules);
 
 inline Factor times(mlir::Value value) { return {Factor::Times, value}; }
 
-/// Arithmetic on values of one float type, without strong zeros.
-class Formula {
-public:
-  explicit Formula(const RuleArguments &a)
-      : b(a.b), type(a.op->getResult(0).getType()) {}
-
-  mlir::Value constant(double value) { return floatConstant(b, type, value); }
-  mlir::Value add(mlir::Value x, mlir::Value y);
-  mlir::Value sub(mlir::Value x, mlir::Value y);
-  mlir::Value mul(mlir::Value x, mlir::Value y);
-  mlir::Value div(mlir::Value x, mlir::Value y);
-  mlir::Value neg(mlir::Value x);
-  mlir::Value strong(mlir::Value g, mlir::Value f);
-  mlir::Value reciprocal(mlir::Value x) { return div(constant(1), x); }
-
-private:
-  mlir::ImplicitLocOpBuilder &b;
-  mlir::Type type;
-};
+/// What a rule sees, to be written in formulas.
+inline Number operand(const RuleArguments &a, unsigned index = 0) {
+  return {a.b, a.operand(index)};
+}
+inline Number result(const RuleArguments &a) { return {a.b, a.result()}; }
 
 } // namespace costate::autodiff
