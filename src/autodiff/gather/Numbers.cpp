@@ -37,22 +37,17 @@ struct Slab {
   }
 };
 
-Slab whole(ArrayRef<Cut> cuts) {
+Slab between(ArrayRef<Cut> cuts, Value Cut::*low, Value Cut::*high) {
   Slab slab;
   for (const Cut &cut : cuts) {
-    slab.lows.push_back(cut.low);
-    slab.highs.push_back(cut.high);
+    slab.lows.push_back(cut.*low);
+    slab.highs.push_back(cut.*high);
   }
   return slab;
 }
 
 Slab interior(ArrayRef<Cut> cuts) {
-  Slab slab;
-  for (const Cut &cut : cuts) {
-    slab.lows.push_back(cut.from);
-    slab.highs.push_back(cut.to);
-  }
-  return slab;
+  return between(cuts, &Cut::from, &Cut::to);
 }
 
 /// In front of the interior in dimension `p`, or behind it; in earlier
@@ -80,7 +75,9 @@ Cut cutBetween(Builder &b, Value low, Value from, Value to, Value high) {
   return {low, from, clamp(to, from), high};
 }
 
-Value countAll(Builder &b, ArrayRef<Cut> cuts) { return whole(cuts).count(b); }
+Value countAll(Builder &b, ArrayRef<Cut> cuts) {
+  return between(cuts, &Cut::low, &Cut::high).count(b);
+}
 
 Value countInside(Builder &b, ArrayRef<Cut> cuts) {
   return interior(cuts).count(b);

@@ -82,50 +82,67 @@ static Value truth(OpBuilder &b, Location loc, bool value) {
   return constant(b, loc, b.getBoolAttr(value));
 }
 
-/// What an `scf.if` yields, in the order of its results.
-static void yield(OpBuilder &b, Location loc, ArrayRef<Value> values) {
-  scf::YieldOp::create(b, loc, values);
-}
+namespace {
 
-/// At the end of a block that stands nowhere yet.
-static OpBuilder atEnd(Block &block, MLIRContext *context) {
-  OpBuilder b(context);
-  b.setInsertionPointToEnd(&block);
-  return b;
-}
+/// A side of a branch that stands nowhere yet.
+struct Side {
+  explicit Side(MLIRContext *context) : b(context) {
+    b.setInsertionPointToEnd(&block);
+  }
 
-/// Puts what has been made of a side into a branch without terminators.
-static void fillSide(Block *side, Block &made) {
-  side->clear();
-  side->getOperations().splice(side->end(), made.getOperations());
+  void yield(Location loc, Term term) {
+    values.push_back(term.value);
+    values.push_back(term.condition ? term.condition : truth(b, loc, true));
+  }
+  void yieldNothing(Location loc, Type type) {
+    values.push_back(nothing(b, loc, type));
+    values.push_back(truth(b, loc, false));
+  }
+
+  Block block;
+  OpBuilder b;
+  SmallVector<Value> values; ///< what it yields
+  Terms terms;
+};
+
+} // namespace
+
+/// if `condition` { `yes` } else { `no` }, whose results are those values that
+/// both have, and then the terms of both, which become these results. Null:
+/// there are none.
+static scf::IfOp join(OpBuilder &b, Location loc, Value condition, Side &yes,
+                      Side &no, Terms &terms) {
+  size_t next = yes.values.size();
+  for (auto [side, other] : {std::pair(&yes, &no), std::pair(&no, &yes)})
+    for (auto &[add, term] : side->terms) {
+      side->yield(loc, term);
+      other->yieldNothing(loc, term.value.getType());
+    }
+  if (yes.values.empty())
+    return {};
+  auto branch = scf::IfOp::create(b, loc, ValueRange(yes.values).getTypes(),
+                                  condition, /*withElseRegion=*/true);
+  for (auto [side, block] : {std::pair(&yes, branch.thenBlock()),
+                             std::pair(&no, branch.elseBlock())}) {
+    scf::YieldOp::create(side->b, loc, side->values);
+    block->clear();
+    block->getOperations().splice(block->end(), side->block.getOperations());
+    for (auto &[add, term] : side->terms) {
+      terms[add] = {branch.getResult(next), branch.getResult(next + 1)};
+      next += 2;
+    }
+  }
+  return branch;
 }
 
 Terms guarded(OpBuilder &b, Location loc, Value condition,
               llvm::function_ref<Terms(OpBuilder &)> fill) {
   if (!condition)
     return fill(b);
-  Block then, otherwise;
-  OpBuilder inner = atEnd(then, b.getContext());
-  Terms terms = fill(inner);
-  SmallVector<Value> yes, no;
-  OpBuilder other = atEnd(otherwise, b.getContext());
-  for (auto &[add, term] : terms) {
-    yes.push_back(term.value);
-    yes.push_back(term.condition ? term.condition : truth(inner, loc, true));
-    no.push_back(nothing(other, loc, term.value.getType()));
-    no.push_back(truth(other, loc, false));
-  }
-  yield(inner, loc, yes);
-  yield(other, loc, no);
-  auto branch = scf::IfOp::create(b, loc, ValueRange(yes).getTypes(), condition,
-                                  /*withElseRegion=*/true);
-  fillSide(branch.thenBlock(), then);
-  fillSide(branch.elseBlock(), otherwise);
-  unsigned next = 0;
-  for (auto &[add, term] : terms) {
-    term = {branch.getResult(next), branch.getResult(next + 1)};
-    next += 2;
-  }
+  Side then(b.getContext()), otherwise(b.getContext());
+  then.terms = fill(then.b);
+  Terms terms;
+  join(b, loc, condition, then, otherwise, terms);
   return terms;
 }
 
@@ -211,42 +228,16 @@ void SliceCopy::copyBranch(OpBuilder &b, scf::IfOp branch, Terms &terms) {
 
 void SliceCopy::copySides(OpBuilder &b, scf::IfOp branch, Value condition,
                           Terms &terms) {
-  Location loc = branch.getLoc();
   SmallVector<Value> results = neededOf(branch);
-  Block made[2];
-  OpBuilder at[] = {atEnd(made[0], b.getContext()),
-                    atEnd(made[1], b.getContext())};
-  Terms own[2];
-  SmallVector<Value> all[2]; // what sides yield: results, then terms
-  for (int k : {0, 1})
-    if (Block *side = k ? branch.elseBlock() : branch.thenBlock()) {
-      copy(at[k], *side, own[k]);
-      all[k] = yielded(results, *side);
+  Side yes(b.getContext()), no(b.getContext());
+  for (auto [side, block] : {std::pair(&yes, branch.thenBlock()),
+                             std::pair(&no, branch.elseBlock())})
+    if (block) {
+      copy(side->b, *block, side->terms);
+      side->values = yielded(results, *block);
     }
-  for (int k : {0, 1})
-    for (auto &[add, term] : own[k]) {
-      all[k].push_back(term.value);
-      all[k].push_back(term.condition ? term.condition
-                                      : truth(at[k], loc, true));
-      all[1 - k].push_back(nothing(at[1 - k], loc, term.value.getType()));
-      all[1 - k].push_back(truth(at[1 - k], loc, false));
-    }
-  if (all[0].empty())
-    return;
-  auto copied =
-      scf::IfOp::create(b, loc, ValueRange(all[0]).getTypes(), condition,
-                        /*withElseRegion=*/true);
-  for (int k : {0, 1}) {
-    yield(at[k], loc, all[k]);
-    fillSide(k ? copied.elseBlock() : copied.thenBlock(), made[k]);
-  }
-  values.map(results, copied.getResults().take_front(results.size()));
-  size_t next = results.size();
-  for (int k : {0, 1})
-    for (auto &[add, term] : own[k]) {
-      terms[add] = {copied.getResult(next), copied.getResult(next + 1)};
-      next += 2;
-    }
+  if (auto copied = join(b, branch.getLoc(), condition, yes, no, terms))
+    values.map(results, copied.getResults().take_front(results.size()));
 }
 
 } // namespace costate::autodiff
