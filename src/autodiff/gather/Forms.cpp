@@ -34,6 +34,12 @@ Value compare(Builder &b, arith::CmpIPredicate predicate, Value x, Value y) {
   return b.createOrFold<arith::CmpIOp>(predicate, x, y);
 }
 
+Value ofType(Builder &b, Value value, Type type) {
+  if (type.isInteger(64))
+    return value;
+  return b.createOrFold<arith::TruncIOp>(type, value);
+}
+
 Value both(Builder &builder, Value a, Value b) {
   if (!a || !b)
     return a ? a : b;

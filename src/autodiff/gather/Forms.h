@@ -16,6 +16,10 @@ mlir::Value compare(mlir::ImplicitLocOpBuilder &b,
                     mlir::arith::CmpIPredicate predicate, mlir::Value x,
                     mlir::Value y);
 
+/// An index, as a value of `type`.
+mlir::Value ofType(mlir::ImplicitLocOpBuilder &b, mlir::Value value,
+                   mlir::Type type);
+
 /// `a` and `b`, of which one may be null: certainly true.
 mlir::Value both(mlir::ImplicitLocOpBuilder &builder, mlir::Value a,
                  mlir::Value b);

@@ -40,8 +40,6 @@ bool Gatherer::plan() {
   return copies <= mostCopies;
 }
 
-ArrayRef<Affine> Gatherer::assumptions() const { return assumed; }
-
 void Gatherer::emitRange() {
   front.setInsertionPoint(range);
   Values lows, extents;
@@ -164,8 +162,8 @@ void Gatherer::emitParts(Builder &b) {
     Builder otherwise(range.getLoc(), rows.elseBlock()->getTerminator());
     emitBorder(otherwise, /*ofRow=*/false);
   }
-  Builder row(range.getLoc(),
-              rows ? rows.thenBlock()->getTerminator() : gatherEnd(b));
+  Block *whole = rows ? rows.thenBlock() : b.getInsertionBlock();
+  Builder row(range.getLoc(), whole->getTerminator());
   scf::IfOp items = emitBranch(row);
   Builder then(range.getLoc(), items.thenBlock()->getTerminator());
   emitInterior(then);
@@ -175,10 +173,6 @@ void Gatherer::emitParts(Builder &b) {
   items.getConditionMutable().assign(isInside(b, last, last + 1));
   if (rows)
     rows.getConditionMutable().assign(isInside(b, 0, last));
-}
-
-Operation *Gatherer::gatherEnd(Builder &b) {
-  return b.getInsertionBlock()->getTerminator();
 }
 
 scf::IfOp Gatherer::emitBranch(Builder &b) {

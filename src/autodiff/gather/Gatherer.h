@@ -19,7 +19,7 @@ public:
 
   /// False if there is none; nothing has changed then.
   bool plan();
-  llvm::ArrayRef<Affine> assumptions() const;
+  llvm::ArrayRef<Affine> assumptions() const { return assumed; }
   void emitRange();
 
 private:
@@ -44,7 +44,6 @@ private:
 
   /// Rows of the interior have ends of their own, with fewer conditions.
   void emitParts(mlir::ImplicitLocOpBuilder &b);
-  static mlir::Operation *gatherEnd(mlir::ImplicitLocOpBuilder &b);
 
   /// A branch whose condition is not known yet.
   mlir::scf::IfOp emitBranch(mlir::ImplicitLocOpBuilder &b);
@@ -66,12 +65,6 @@ private:
   /// a border agree.
   mlir::Value mainValue(mlir::OpBuilder &inner, mlir::Value value,
                         llvm::ArrayRef<Affine> shifts);
-
-  /// Its indices are computed where they are used, from the element.
-  void mapItem(mlir::ImplicitLocOpBuilder &b, mlir::IRMapping &values,
-               llvm::ArrayRef<Affine> shifts);
-  static mlir::Value ofType(mlir::ImplicitLocOpBuilder &b, mlir::Value value,
-                            mlir::Type type);
 
   /// Null unless they hold wherever there is the new range.
   const Steps *knownSteps(mlir::Value value);

@@ -29,7 +29,9 @@ Terms Gatherer::copyInside(Builder &b, const Together &together) {
     return mainValue(inner, value, shifts);
   };
   SliceCopy copy(together.slice, known);
-  mapItem(b, copy.values, shifts);
+  // Where they are used, from the element.
+  for (auto [p, index] : llvm::enumerate(range.getIndices()))
+    copy.values.map(index, emit(b, Affine::ofSymbol(element[p]) - shifts[p]));
   return copy.copy(b, *range.getBody(), together.additions);
 }
 
@@ -45,17 +47,6 @@ Value Gatherer::mainValue(OpBuilder &inner, Value value,
   form.add(shifts[p], -form.coefficient(steps->index));
   Builder at(value.getLoc(), inner);
   return ofType(at, emit(at, form, steps->index, element[p]), value.getType());
-}
-
-void Gatherer::mapItem(Builder &b, IRMapping &values, ArrayRef<Affine> shifts) {
-  for (auto [p, index] : llvm::enumerate(range.getIndices()))
-    values.map(index, emit(b, Affine::ofSymbol(element[p]) - shifts[p]));
-}
-
-Value Gatherer::ofType(Builder &b, Value value, Type type) {
-  if (type.isInteger(64))
-    return value;
-  return b.createOrFold<arith::TruncIOp>(type, value);
 }
 
 const Steps *Gatherer::knownSteps(Value value) {

@@ -156,11 +156,6 @@ private:
     return arith::AddIOp::create(b, product, value);
   }
 
-  static Value ofType(Builder &b, Value value, Type type) {
-    return type.isInteger(64) ? value
-                              : b.createOrFold<arith::TruncIOp>(type, value);
-  }
-
   /// Where the value is, if that is in a branch; else with `front`.
   void emit(const Choice &choice, Builder &front) {
     Operation *op = choice.value.getDefiningOp();
