@@ -6,9 +6,8 @@
 #include "autodiff/gather/Gather.h"
 #include "autodiff/gather/Remainders.h"
 #include "autodiff/replay/Fetches.h"
-#include "autodiff/replay/ForwardStores.h"
-#include "autodiff/replay/Overwritten.h"
 #include "autodiff/replay/Replay.h"
+#include "autodiff/replay/Stores.h"
 #include "ir/Functions.h"
 
 namespace costate::autodiff {

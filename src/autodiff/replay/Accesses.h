@@ -2,6 +2,7 @@
 /// How a kernel touches its arrays.
 
 #include "autodiff/replay/Affine.h"
+#include "base/ArraySection.h"
 #include "ir/Kernel.h"
 
 #include "llvm/ADT/DenseSet.h"
@@ -99,5 +100,11 @@ llvm::DenseSet<mlir::Value> exclusiveArrays(ir::RangeOp range);
 
 /// Sets `exclusive` on the updates of `kernel` that need not be atomic.
 void markExclusive(ir::KernelOp kernel);
+
+/// Adds the element of `access` to `section`, which is nothing at first.
+void widen(std::optional<ArraySection> &section, const ArrayAccess &access);
+/// The same, where no element is a section as well.
+std::vector<ArraySection>
+complete(llvm::ArrayRef<std::optional<ArraySection>> sections);
 
 } // namespace costate::autodiff

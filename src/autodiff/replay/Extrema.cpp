@@ -9,10 +9,6 @@ using namespace mlir;
 
 namespace costate::autodiff {
 
-static bool isActive(const ArrayAccess &access, ArrayRef<bool> active) {
-  return active[argumentOf(access.array)];
-}
-
 bool disturbsExtremum(const ArrayAccess &update, const ArrayAccess &other) {
   return other.array == update.array &&
          other.op->getName() != update.op->getName() &&
@@ -46,7 +42,7 @@ LogicalResult checkExtrema(ir::KernelOp primal, ArrayRef<bool> active,
                            Refusal &refusal) {
   llvm::MapVector<Value, SmallVector<ArrayAccess>> byArray;
   for (const ArrayAccess &access : accessesIn(primal))
-    if (isActive(access, active))
+    if (active[argumentOf(access.array)])
       byArray[access.array].push_back(access);
   for (auto &[array, accesses] : byArray)
     if (auto conflict = findConflict(accesses)) {
@@ -59,7 +55,7 @@ LogicalResult checkExtrema(ir::KernelOp primal, ArrayRef<bool> active,
 
 void probeExtrema(ir::KernelOp kernel, ArrayRef<bool> active) {
   for (const ArrayAccess &access : accessesIn(kernel)) {
-    if (!isExtremum(access.op) || !isActive(access, active))
+    if (!isExtremum(access.op) || !active[argumentOf(access.array)])
       continue;
     OpBuilder builder(kernel.getContext());
     builder.setInsertionPointAfter(access.op);
@@ -72,7 +68,7 @@ void probeExtrema(ir::KernelOp kernel, ArrayRef<bool> active) {
 
 LogicalResult checkExactExtrema(ir::KernelOp primal, ArrayRef<bool> active) {
   for (const ArrayAccess &access : accessesIn(primal)) {
-    if (!isExtremum(access.op) || !isActive(access, active))
+    if (!isExtremum(access.op) || !active[argumentOf(access.array)])
       continue;
     access.op
             ->emitError("the gradient of a minimum or maximum goes to the "

@@ -183,11 +183,6 @@ static bool isProduct(Operation *op) {
   return fetch && fetch.getKind() == "mul";
 }
 
-static bool isOfActive(Operation *op, ArrayRef<bool> active) {
-  Value array = accessOf(op)->array;
-  return active[argumentOf(array)];
-}
-
 /// Whether work items may have elements of their own, which checkOwners finds
 /// out.
 static bool mayBeOwn(Operation *op) {
@@ -207,7 +202,7 @@ static LogicalResult refuseProduct(Operation *op) {
 
 void expandProducts(ir::KernelOp gradient, ArrayRef<bool> active) {
   for (Operation *op : fetchesOf(gradient))
-    if (isProduct(op) && isOfActive(op, active)) {
+    if (isProduct(op) && active[argumentOf(accessOf(op)->array)]) {
       ir::LoadOp old = expand(op);
       old->setAttr(productAttr, UnitAttr::get(gradient.getContext()));
     }
@@ -216,7 +211,7 @@ void expandProducts(ir::KernelOp gradient, ArrayRef<bool> active) {
 LogicalResult checkFetches(ir::KernelOp primal, ArrayRef<bool> active,
                            Products products) {
   for (Operation *op : fetchesOf(primal)) {
-    if (!isOfActive(op, active))
+    if (!active[argumentOf(accessOf(op)->array)])
       continue;
     if (isProduct(op) && products == Products::OfOwn && mayBeOwn(op))
       continue;

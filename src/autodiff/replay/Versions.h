@@ -5,7 +5,6 @@
 
 #include "autodiff/Differentiate.h"
 #include "autodiff/replay/Replay.h"
-#include "autodiff/replay/Sections.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
