@@ -36,8 +36,8 @@ public:
       if (auto plan = dyn_cast<tape::PlanOp>(op))
         keepPlanned(plan);
     });
-    while (!pending.empty())
-      visit(pending.pop_back_val());
+    for (size_t k = 0; k < live.size(); ++k)
+      visit(live[k]);
     for (auto [number, record] : records)
       for (Value value : record.pop.getValues())
         fields[number].push_back(isLive(value));
@@ -97,10 +97,7 @@ private:
         keep(user);
   }
 
-  void need(Value value) {
-    if (live.insert(value).second)
-      pending.push_back(value);
-  }
+  void need(Value value) { live.insert(value); }
 
   void keep(Operation *op) {
     while (!isa<ir::KernelOp>(op) && kept.insert(op).second) {
@@ -166,8 +163,7 @@ private:
   llvm::DenseMap<Attribute, Operation *> claims; ///< by pairs of loops
   llvm::DenseMap<int64_t, SmallVector<bool>> fields;
   llvm::DenseSet<Operation *> kept;
-  llvm::DenseSet<Value> live;
-  SmallVector<Value> pending;
+  llvm::SetVector<Value> live; ///< grows while it is gone through
 };
 
 /// Erases what is not live and rebuilds loops and branches without their dead

@@ -11,9 +11,8 @@ namespace costate::autodiff {
 
 void FloatValues::mark(Value value) {
   auto local = dyn_cast<ir::LocalType>(value.getType());
-  if ((isa<FloatType>(value.getType()) || (local && local.isFloat())) &&
-      values.insert(value).second)
-    pending.push_back(value);
+  if (isa<FloatType>(value.getType()) || (local && local.isFloat()))
+    values.insert(value);
 }
 
 //===-- Forward -----------------------------------------------------------===//
@@ -27,11 +26,10 @@ Activity::Activity(ir::KernelOp kernel,
       for (Value value : access->getResults())
         mark(value);
   });
-  while (!pending.empty()) {
-    Value next = pending.pop_back_val();
-    for (Value value : flows.lookup(next))
+  for (size_t k = 0; k < values.size(); ++k) {
+    for (Value value : flows.lookup(values[k]))
       mark(value);
-    for (OpOperand &use : next.getUses())
+    for (OpOperand &use : values[k].getUses())
       follow(use);
   }
 }
@@ -61,8 +59,8 @@ Influence::Influence(ir::KernelOp kernel,
       for (Value operand : access->getOperands())
         mark(operand);
   });
-  while (!pending.empty())
-    follow(pending.pop_back_val());
+  for (size_t k = 0; k < values.size(); ++k)
+    follow(values[k]);
 }
 
 void Influence::follow(Value value) {

@@ -4,7 +4,7 @@
 #include "ir/Kernel.h"
 #include "ir/Tape.h"
 
-#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace costate::autodiff {
 
@@ -21,8 +21,7 @@ public:
 protected:
   void mark(mlir::Value value);
 
-  llvm::DenseSet<mlir::Value> values;
-  llvm::SmallVector<mlir::Value> pending;
+  llvm::SetVector<mlir::Value> values; ///< grows while it is gone through
 };
 
 /// Those that depend smoothly on the elements of active arrays. Everything else

@@ -301,8 +301,8 @@ private:
         if (bends && hasKink(op))
           needAll(op->getOperands());
       });
-      while (!pending.empty())
-        visit(pending.pop_back_val());
+      for (size_t k = 0; k < needed.size(); ++k)
+        visit(needed[k]);
     }
 
     bool contains(Value value) const { return needed.contains(value); }
@@ -312,13 +312,13 @@ private:
       if (auto access = accessOf(op))
         needAll(access->indices);
       else if (auto load = dyn_cast<ir::LocalLoadOp>(op))
-        need(load.getIndex());
+        needAll(load.getIndex());
       else if (auto store = dyn_cast<ir::LocalStoreOp>(op))
-        need(store.getIndex());
+        needAll(store.getIndex());
       else if (auto loop = dyn_cast<scf::ForOp>(op))
         needAll({loop.getLowerBound(), loop.getUpperBound(), loop.getStep()});
       else if (auto loop = dyn_cast<scf::WhileOp>(op))
-        need(loop.getConditionOp().getCondition());
+        needAll(loop.getConditionOp().getCondition());
       else if (isa<scf::IfOp, ir::RangeOp>(op))
         needAll(op->getOperands());
     }
@@ -332,13 +332,7 @@ private:
     }
 
     void needAll(ValueRange values) {
-      for (Value value : values)
-        need(value);
-    }
-
-    void need(Value value) {
-      if (needed.insert(value).second)
-        pending.push_back(value);
+      needed.insert(values.begin(), values.end());
     }
 
     void visit(Value value) {
@@ -356,12 +350,11 @@ private:
     void needStored(Value::user_range users) {
       for (Operation *user : users)
         if (ir::writesElement(user) || isa<ir::LocalStoreOp>(user))
-          need(user->getOperand(0));
+          needAll(user->getOperand(0));
     }
 
     ir::KernelOp kernel;
-    llvm::DenseSet<Value> needed;
-    SmallVector<Value> pending;
+    llvm::SetVector<Value> needed; ///< grows while it is gone through
   };
 
   void markStrict() {

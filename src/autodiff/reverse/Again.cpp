@@ -32,7 +32,8 @@ LogicalResult Reverser::reverseIteration(const Iteration &iteration,
     carried.push_back(
         zeroIfNull(sweep.b, sweep.adjoints.take(value), value.getType()));
   if (iteration.again)
-    useForward(*sweep.b.getBlock(), sweep.scope);
+    sweep.b.getBlock()->walk(
+        [&](Operation *op) { useForward(op, sweep.scope); });
   sweep.scope.endWithRecord();
   return success();
 }
@@ -153,19 +154,16 @@ Value Reverser::localInReverse(Value local, Scope &scope) {
   return copy;
 }
 
-/// Lets what stands in `copy`, a block of the reverse sweep, use forward values
-/// as `scope` has them.
-void Reverser::useForward(Block &copy, Scope &scope) {
-  copy.walk([&](Operation *op) {
-    for (OpOperand &operand : op->getOpOperands()) {
-      Value value = operand.get();
-      if (scope.sees(value))
-        continue;
-      operand.set(isa<ir::LocalType>(value.getType())
-                      ? localInReverse(value, scope)
-                      : scope.use(value));
-    }
-  });
+/// Lets `op`, of the reverse sweep, use forward values as `scope` has them.
+void Reverser::useForward(Operation *op, Scope &scope) {
+  for (OpOperand &operand : op->getOpOperands()) {
+    Value value = operand.get();
+    if (scope.sees(value))
+      continue;
+    operand.set(isa<ir::LocalType>(value.getType())
+                    ? localInReverse(value, scope)
+                    : scope.use(value));
+  }
 }
 
 } // namespace costate::autodiff

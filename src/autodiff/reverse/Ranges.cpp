@@ -36,18 +36,6 @@ static void keepSums(ir::RangeOp range, Scope &scope) {
   range.replaceAllUsesWith(copy->getResults());
 }
 
-/// In the reverse of a loop or branch a range uses what that has of the values
-/// of the forward loop or branch. Its own block stands in no region yet.
-static void useInReverse(ir::RangeOp range, Scope &scope) {
-  range->walk([&](Operation *op) {
-    for (OpOperand &operand : op->getOpOperands()) {
-      Region *region = operand.get().getParentRegion();
-      if (!region || !range.getRegion().isAncestor(region))
-        operand.set(scope.use(operand.get()));
-    }
-  });
-}
-
 LogicalResult Reverser::reverseRange(ir::RangeOp range, Results g,
                                      Sweep &sweep) {
   keepSums(range, sweep.scope);
@@ -77,7 +65,8 @@ LogicalResult Reverser::reverseRange(ir::RangeOp range, Results g,
   }
   body.getTerminator()->setOperands(sums);
   scopes.finish();
-  useInReverse(range, sweep.scope);
+  // In the reverse of a loop or branch it uses what that has.
+  range->walk([&](Operation *op) { useForward(op, sweep.scope); });
   ir::RangeOp widened = withSums(range, types);
   for (auto [value, sum] : llvm::zip(captured, widened.getSums()))
     add(sweep, value, sum);

@@ -139,7 +139,7 @@ private:
                           Sweep &sweep);
   void saveLocal(mlir::Value local, Builder &forward, Sweep &sweep);
   mlir::Value localInReverse(mlir::Value local, Scope &scope);
-  void useForward(mlir::Block &copy, Scope &scope);
+  void useForward(mlir::Operation *op, Scope &scope);
   mlir::Operation *originalOf(mlir::Operation *op) const {
     mlir::Operation *original = originals.lookup(op);
     return original ? original : op;

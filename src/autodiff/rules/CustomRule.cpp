@@ -4,7 +4,7 @@
 #include "ir/Kernel.h"
 
 #include "mlir/IR/IRMapping.h"
-#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -12,14 +12,12 @@ namespace costate::autodiff {
 namespace {
 
 /// The values of the block around `wanted` that it is computed from.
-llvm::DenseSet<Value> sliceOf(Value wanted) {
-  llvm::DenseSet<Value> slice;
-  SmallVector<Value> pending{wanted};
-  while (!pending.empty()) {
-    Value value = pending.pop_back_val();
-    if (slice.insert(value).second && value.getDefiningOp())
-      llvm::append_range(pending, value.getDefiningOp()->getOperands());
-  }
+llvm::SetVector<Value> sliceOf(Value wanted) {
+  llvm::SetVector<Value> slice;
+  slice.insert(wanted);
+  for (size_t k = 0; k < slice.size(); ++k)
+    if (Operation *op = slice[k].getDefiningOp())
+      slice.insert(op->operand_begin(), op->operand_end());
   return slice;
 }
 
@@ -28,7 +26,7 @@ Factor customRule(const RuleArguments &a, unsigned index) {
   auto custom = cast<ir::CustomOp>(a.op);
   Block &block = custom.getPartials().front();
   Value wanted = custom.getPartial(index);
-  llvm::DenseSet<Value> slice = sliceOf(wanted);
+  llvm::SetVector<Value> slice = sliceOf(wanted);
   IRMapping known;
   for (BlockArgument argument : block.getArguments())
     if (slice.contains(argument)) {
