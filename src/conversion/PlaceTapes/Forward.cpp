@@ -10,9 +10,8 @@ namespace costate::conversion {
 
 //===-- One iteration -----------------------------------------------------===//
 
-/// What an open loop passes on at `state`.
-static Values passedOn(WorkItem &item, const LoopState &loop, ValueRange state,
-                       Value pred, IRMapping &at) {
+Values passedOn(WorkItem &item, const LoopState &loop, ValueRange state,
+                Value pred, IRMapping &at) {
   auto open = cast<scf::WhileOp>(loop.op());
   at.map(loop.arguments(), state);
   SmallVector<Operation *> ops;

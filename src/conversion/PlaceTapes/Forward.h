@@ -9,6 +9,11 @@ namespace costate::conversion {
 mlir::Block *enterIteration(WorkItem &item, const LoopState &loop,
                             mlir::ValueRange state, mlir::Value k,
                             mlir::Value pred, mlir::IRMapping &at);
+/// What a `while` passes on at `state`, where `pred` holds; `at` has what that
+/// follows from.
+Values passedOn(WorkItem &item, const LoopState &loop, mlir::ValueRange state,
+                mlir::Value pred, mlir::IRMapping &at);
+
 /// What the loop results in, once `state` is its last one.
 Values results(WorkItem &item, const LoopState &loop, mlir::ValueRange state,
                mlir::Value pred, mlir::IRMapping at);

@@ -1,7 +1,6 @@
 /// Iterations of `while` loops in the forward sweep.
 
 #include "conversion/PlaceTapes/Forward.h"
-#include "conversion/PlaceTapes/StraightCode.h"
 #include "conversion/PlaceTapes/Walk.h"
 
 using namespace mlir;
@@ -31,12 +30,8 @@ protected:
 
 Values OpenRun::condition(ValueRange state) {
   IRMapping inner = at;
-  inner.map(open.getBeforeArguments(), state);
-  for (Operation &op : open.getBeforeBody()->without_terminator())
-    clone(item, &op, inner, {Keep::Nothing, {}, {}});
-  scf::ConditionOp end = open.getConditionOp();
-  Values values = mapped(end.getArgs(), inner);
-  values.push_back(inner.lookupOrDefault(end.getCondition()));
+  Values values = passedOn(item, loop, state, {}, inner);
+  values.push_back(inner.lookupOrDefault(open.getConditionOp().getCondition()));
   return values;
 }
 
