@@ -325,10 +325,9 @@ private:
 
     static bool hasKink(Operation *op) {
       return isa<arith::CmpFOp, arith::MinimumFOp, arith::MaximumFOp,
-                 arith::MinNumFOp, arith::MaxNumFOp, arith::FPToSIOp,
-                 arith::FPToUIOp, math::AbsFOp, math::CopySignOp, math::FloorOp,
-                 math::CeilOp, math::RoundOp, math::RoundEvenOp, math::TruncOp>(
-          op);
+                 arith::MinNumFOp, arith::MaxNumFOp, arith::RemFOp, ir::ToIntOp,
+                 math::AbsFOp, math::CopySignOp, math::FloorOp, math::CeilOp,
+                 math::RoundOp, math::RoundEvenOp, math::TruncOp>(op);
     }
 
     void needAll(ValueRange values) {

@@ -167,3 +167,29 @@ costate.kernel @least(%x: !costate.array<f64, 1>, %m: !costate.array<f64, 0>) {
     costate.atomic_min %v, %m[] : !costate.array<f64, 0>
   }
 }
+
+// Numbers that become integers come to steps: what the kernel may overwrite must
+// have the same bits, with `fast_math` too.
+// FAST-LABEL: costate.kernel @steps.check
+// FAST-NOT:     arith.cmpf
+// FAST:         arith.cmpi eq
+// FAST-NOT:     arith.cmpf
+costate.kernel @steps(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %z: !costate.array<f64, 1>, %n: i64) {
+  %half = arith.constant 0.5 : f64
+  costate.range (%i) in (%n) {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    costate.store %v, %y[%i] : !costate.array<f64, 1>
+  }
+  costate.range (%i) in (%n) {
+    %v = costate.load %y[%i] : !costate.array<f64, 1>
+    %k = costate.to_int %v : f64 to i64
+    %whole = arith.sitofp %k : i64 to f64
+    %p = arith.mulf %v, %whole : f64
+    costate.store %p, %z[%i] : !costate.array<f64, 1>
+  }
+  costate.range (%i) in (%n) {
+    %v = costate.load %y[%i] : !costate.array<f64, 1>
+    %w = arith.mulf %v, %half : f64
+    costate.store %w, %y[%i] : !costate.array<f64, 1>
+  }
+}
