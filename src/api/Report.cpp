@@ -213,7 +213,7 @@ static std::string allTapesText(const Compiled &compiled) {
 /// What the user has set.
 static std::string budgetText(const Compiled &compiled) {
   size_t bytes = compiled.tapeBudget.load();
-  return bytes ? "    budget for all tapes: " + runtime::bytesText(bytes) + "\n"
+  return bytes ? "    budget for tapes: " + runtime::bytesText(bytes) + "\n"
                : "";
 }
 
