@@ -84,7 +84,7 @@ bool BoundLaunch::mayShare(size_t one, size_t other) const {
 /// order.
 static bool areApart(const AccessSet::Uses &uses) {
   using Part = std::pair<const std::byte *, const std::byte *>;
-  boost::container::small_vector<Part, 16> parts;
+  boost::container::small_vector<Part, 256> parts;
   parts.reserve(uses.size());
   for (const ArrayUse &use : uses)
     if (use.array && use.array->buffer.bytes) {

@@ -29,8 +29,10 @@ struct Compiled {
 
 /// What the arguments were when a kernel had last run on the same arrays.
 struct PastLaunch {
-  /// By argument: of the array and its tangents, as far as the launch knew
-  /// them; none for a scalar.
+  static constexpr uint64_t unknown = ~uint64_t(0);
+
+  /// By order, then by argument: of the array, and of its tangents as far as
+  /// the launch knew them.
   std::vector<std::vector<uint64_t>> versions;
   std::vector<uint64_t> scalars; ///< by argument; 0 for an array
 };

@@ -11,6 +11,7 @@ using runtime::ArrayStorage;
 
 static std::vector<uint64_t> identitiesOf(const Call &call) {
   std::vector<uint64_t> identities;
+  identities.reserve(call.arguments.size());
   for (const BoundArgument &argument : call.arguments)
     identities.push_back(argument.array ? argument.array->identity : 0);
   return identities;
@@ -48,14 +49,20 @@ static bool canReload(const runtime::KernelCode &code) {
 void detail::rememberLaunch(const BoundLaunch &launch) {
   if (!canReload(launch.code))
     return;
+  size_t arguments = launch.call.arguments.size();
   PastLaunch past;
-  past.versions.resize(launch.call.arguments.size());
+  past.scalars.reserve(arguments);
   for (const BoundArgument &argument : launch.call.arguments)
     past.scalars.push_back(argument.bits);
-  for (size_t i = 0; i < launch.all().size(); ++i)
-    if (const ArrayStorage *array = launch.all()[i].array)
-      past.versions[launch.code.parameters[i].argument].push_back(
-          versionOf(*array));
+  for (size_t i = 0; i < launch.all().size(); ++i) {
+    const runtime::Parameter &parameter = launch.code.parameters[i];
+    const ArrayStorage *array = launch.all()[i].array;
+    if (!array)
+      continue;
+    while (past.versions.size() <= parameter.order)
+      past.versions.emplace_back(arguments, PastLaunch::unknown);
+    past.versions[parameter.order][parameter.argument] = versionOf(*array);
+  }
   remember(launch.call, std::move(past));
 }
 
@@ -100,13 +107,13 @@ private:
   /// What has become of argument `i`; empty: nothing that matters.
   std::string change(size_t i, const PastLaunch &past) const {
     if (call.arguments[i].array)
-      return code.accesses[i].needed ? changeOf(i, past.versions[i]) : "";
+      return code.accesses[i].needed ? changeOf(i, past) : "";
     return call.arguments[i].bits != past.scalars[i]
                ? " has another value than when the kernel last ran"
                : "";
   }
 
-  std::string changeOf(size_t i, const std::vector<uint64_t> &versions) const {
+  std::string changeOf(size_t i, const PastLaunch &past) const {
     if (call.arguments[i].array->strangers > 0 && !Capture::current())
       return " has memory that others may have written since the kernel last "
              "ran";
@@ -117,10 +124,13 @@ private:
       if (!array)
         return "";
       const char *tangent = parameter.order ? ": its tangent" : "";
-      if (parameter.order >= versions.size())
+      uint64_t version = parameter.order < past.versions.size()
+                             ? past.versions[parameter.order][i]
+                             : PastLaunch::unknown;
+      if (version == PastLaunch::unknown)
         return std::string(tangent) +
                " was not computed when the kernel last ran";
-      if (versionOf(*array) != versions[parameter.order])
+      if (versionOf(*array) != version)
         return std::string(tangent) + " was written since the kernel last ran";
     }
     return "";
