@@ -299,7 +299,7 @@ private:
       kernel.walk([&](Operation *op) {
         needControl(op);
         if (bends && hasKink(op))
-          needAll(op->getOperands());
+          needKink(op);
       });
       for (size_t k = 0; k < needed.size(); ++k)
         visit(needed[k]);
@@ -323,11 +323,20 @@ private:
         needAll(op->getOperands());
     }
 
+    /// In a function with a derivative of its own: whatever it is given.
+    void needKink(Operation *op) {
+      needAll(op->getOperands());
+      if (auto custom = op->getParentOfType<ir::CustomOp>())
+        needAll(custom->getOperands());
+    }
+
+    /// Or may have, as what is called.
     static bool hasKink(Operation *op) {
-      return isa<arith::CmpFOp, arith::MinimumFOp, arith::MaximumFOp,
-                 arith::MinNumFOp, arith::MaxNumFOp, arith::RemFOp, ir::ToIntOp,
-                 math::AbsFOp, math::CopySignOp, math::FloorOp, math::CeilOp,
-                 math::RoundOp, math::RoundEvenOp, math::TruncOp>(op);
+      return isa<func::CallOp, arith::CmpFOp, arith::MinimumFOp,
+                 arith::MaximumFOp, arith::MinNumFOp, arith::MaxNumFOp,
+                 arith::RemFOp, ir::ToIntOp, math::AbsFOp, math::CopySignOp,
+                 math::FloorOp, math::CeilOp, math::RoundOp, math::RoundEvenOp,
+                 math::TruncOp>(op);
     }
 
     void needAll(ValueRange values) {
