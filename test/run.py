@@ -2,7 +2,7 @@
 
 The parts: unit tests (GoogleTest), the same on the host as a GPU, also under
 several schedules, a part of them on Vulkan, by the text of Metal's language and by code
-for AMD GPUs on the host, SPIR-V by Mesa's compiler for these, text tests (lit), the Python
+for AMD GPUs on the host and on an emulator, SPIR-V by Mesa's compiler for these, text tests (lit), the Python
 package, its types, a program outside the tree, the listings of the documentation, its
 site and its gallery, ranks of MPI, a round through the benchmarks, the rules about the tree itself, and
 whether it links without shared LLVM.
@@ -17,6 +17,7 @@ from pathlib import Path
 
 import amd
 import docs
+import emulated
 import external
 import gallery
 import listings
@@ -52,8 +53,9 @@ def sanitizer_environment():
     return environment
 
 
-PARTS = {"unit": unit, "simt": simt, "schedules": schedules, "vulkan": vulkan, "metal": metal, "amd": amd, "radv": radv, "text": text, "python": python, "types": typed,
-         "external": external, "listings": listings, "docs": docs, "gallery": gallery, "mpi": mpi, "smoke": smoke, "structure": structure,
+PARTS = {"unit": unit, "simt": simt, "schedules": schedules, "vulkan": vulkan, "metal": metal, "amd": amd, "emulated": emulated, "radv": radv, "text": text,
+         "python": python, "types": typed, "external": external, "listings": listings, "docs": docs, "gallery": gallery, "mpi": mpi, "smoke": smoke,
+         "structure": structure,
          "package": package}
 QUICK = {"structure": structure.run, "text": text.run, "unit": unit.run_quick, "python": python.run_quick}
 

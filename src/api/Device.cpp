@@ -10,6 +10,7 @@
 #include "runtime/cpu/CpuDevice.h"
 #include "runtime/cuda/CudaDriver.h"
 #include "runtime/gpu/GpuDevice.h"
+#include "runtime/hip/EmulatedAmd.h"
 #include "runtime/hip/HipDriver.h"
 #include "runtime/hip/HostAmd.h"
 #include "runtime/metal/HostMetal.h"
@@ -183,6 +184,15 @@ constexpr Kind kinds[] = {
     {"amd-host", " (for tests)",
      [](const std::string &name, const DeviceOptions &options) {
        return openHostAmd(name, options);
+     },
+     /*takesWhich=*/true},
+    {"amd-emulator", " (for tests)",
+     [](const std::string &name, const DeviceOptions &options) {
+       std::string chip =
+           name.substr(std::min(name.size(), sizeof "amd-emulator"));
+       return openGpu(
+           name, options,
+           runtime::hip::createEmulatedAmd(chip.empty() ? "gfx942" : chip));
      },
      /*takesWhich=*/true},
     {"metal", "",

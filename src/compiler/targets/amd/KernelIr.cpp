@@ -197,6 +197,8 @@ void convertToAmd(Module &module, TargetMachine &machine,
   for (Function &function : module) {
     if (function.isDeclaration())
       continue;
+    for (const char *attribute : {"target-cpu", "target-features"})
+      function.removeFnAttr(attribute);
     conversion::endThreadsByReturning(function);
     conversion::markPrivate(function);
     convertAtomics(function);
