@@ -93,9 +93,10 @@ public:
       return library.error();
     auto made = std::make_shared<Code>();
     made->library = std::move(*library);
-    auto loaded = loadEntries(code, [&](const std::string &symbol) {
-      return made->library->entry(symbol);
-    });
+    auto loaded = loadEntries(
+        code,
+        [&](const std::string &symbol) { return made->library->entry(symbol); },
+        /*areCollective=*/true);
     if (!loaded)
       return loaded.error();
     made->ofHost = std::move(*loaded);

@@ -59,9 +59,11 @@ public:
 
 protected:
   /// Code whose kernels are DeviceEntries; null: there is none of the name.
+  /// `areCollective`: all of them ask which lanes are together.
   Result<std::shared_ptr<gpu::Module>>
   loadEntries(const gpu::DeviceCode &code,
-              const std::function<void *(const std::string &)> &entryOf) {
+              const std::function<void *(const std::string &)> &entryOf,
+              bool areCollective = false) {
     gpu::DeviceCode compiled;
     for (const gpu::DeviceFunction &function : code.functions)
       for (const std::string &symbol :
@@ -73,6 +75,7 @@ protected:
         compiled.addresses[symbol] = entry;
         compiled.functions.push_back(function);
         compiled.functions.back().symbol = symbol;
+        compiled.functions.back().collective |= areCollective;
       }
     return host->load(compiled);
   }

@@ -14,7 +14,10 @@ namespace costate::test {
 /// Whether `simt` has warps of 64 lanes, with rows that take twice as much.
 inline bool hasWideWarps() {
   const char *chosen = std::getenv("COSTATE_SIMT");
-  return chosen && std::string(chosen).find("lanes=64") != std::string::npos;
+  if (chosen && std::string(chosen).find("lanes=64") != std::string::npos)
+    return true;
+  std::string device = openDevice().name();
+  return device.starts_with("amd-") && device.find("gfx1") == device.npos;
 }
 
 /// Goes round in a circle: after any trip count the derivative is not far
