@@ -255,6 +255,15 @@ class Machine:
                 raise Unknown(f"pseudocode of {op.name}: {error}") from error
         return self.functions[op]
 
+    def function_named(self, op, plain):
+        """Of one half of two instructions at once."""
+        if op not in self.functions:
+            texts = [text for other, text in self.pcode.items() if re.sub(r"_(E32|E64)$", "", other.name) == plain]
+            if op not in self.pcode and not texts:
+                raise Unknown(op.name)
+            self.functions[op] = pcode.compiled(self.pcode.get(op) or texts[0])
+        return self.functions[op]
+
     def other_text(self, op):
         """Of the same instruction in another encoding."""
         plain = re.sub(r"_(E32|E64)$", "", op.name)
@@ -582,6 +591,28 @@ class Machine:
     def do_V_MAX_F32(self, wave, inst):
         self.extreme(wave, inst, "f32", max)
 
+    def extreme_of_halves(self, wave, inst, choose):
+        halves = self.arch != "cdna"
+        for lane in wave.active():
+            numbers = []
+            for k, register in self.sources(inst):
+                number, shift = self.half(inst, register.offset, k) if halves and register.offset >= 256 else (register.offset, 0)
+                if number < 256 and number in INLINE:
+                    numbers.append(INLINE[number])
+                    continue
+                value = wave.vector(number, 1, lane) if number >= 256 else wave.scalar(number, 1, getattr(inst, "literal", 0))
+                numbers.append(pcode.of_bits(self.modified(inst, "", k, 16, value >> shift & 0xffff), "f16"))
+            numbers = [x for x in numbers if x == x] or numbers[:1]
+            number, shift = self.half(inst, inst.vdst.offset, 3) if halves else (inst.vdst.offset, 0)
+            before = wave.vector(number, 1, lane) if halves else 0
+            wave.set_vector(number, 1, lane, before & ~(0xffff << shift) | pcode.to_bits(choose(numbers), "f16") << shift)
+
+    def do_V_MIN_F16(self, wave, inst):
+        self.extreme_of_halves(wave, inst, min)
+
+    def do_V_MAX_F16(self, wave, inst):
+        self.extreme_of_halves(wave, inst, max)
+
     do_V_MIN_NUM_F64, do_V_MAX_NUM_F64, do_V_MIN_NUM_F32, do_V_MAX_NUM_F32 = do_V_MIN_F64, do_V_MAX_F64, do_V_MIN_F32, do_V_MAX_F32
 
     def do_V_RNDNE_F64(self, wave, inst):
@@ -598,15 +629,9 @@ class Machine:
         """Two instructions at once: neither sees what the other one writes."""
         literal, writes = getattr(inst, "literal", 0), []
         for op, to, first, second in ((inst.opx, inst.vdstx, inst.srcx0, inst.vsrcx1), (inst.opy, inst.vdsty, inst.srcy0, inst.vsrcy1)):
-            text = self.pcode.get(op)
             plain = op.name.replace("V_DUAL_", "V_")
             self.used.add(op.name)
-            if text is None:
-                op_text = next((t for o, t in self.pcode.items() if re.sub(r"_(E32|E64)$", "", o.name) == plain), None)
-                if op_text is None:
-                    raise Unknown(op.name)
-                self.functions.setdefault(op, pcode.compiled(op_text))
-            run = self.function(op)
+            run = None if plain.startswith(("V_CNDMASK", "V_MIN_F32", "V_MAX_F32")) else self.function_named(op, plain)
             for lane in wave.active():
                 m = State(wave, lane)
                 m.SCC, m.EXEC, m.VCC, m.SIMM32 = wave.scc, wave.exec, wave.vcc, literal
@@ -614,6 +639,10 @@ class Machine:
                 m.D0 = wave.vector(to.offset, 1, lane)
                 if "CNDMASK" in plain:
                     m.D0 = m.S1 if wave.vcc >> lane & 1 else m.S0
+                elif run is None:
+                    numbers = [pcode.of_bits(value, "f32") for value in (m.S0, m.S1)]
+                    numbers = [x for x in numbers if x == x] or numbers[:1]
+                    m.D0 = pcode.to_bits((min if "MIN" in plain else max)(numbers), "f32")
                 else:
                     run(m)
                 writes.append((to.offset, lane, m.D0))
