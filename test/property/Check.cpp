@@ -749,7 +749,8 @@ private:
       if (some && sameBits)
         expectSame(where, some, whole);
       else if (some)
-        compareRun("gradient " + where, some->adjoints, expected, gradients(), false);
+        compareRun("gradient " + where, some->adjoints, expected, gradients(),
+                   false);
     }
   }
 
