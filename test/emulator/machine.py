@@ -73,7 +73,7 @@ class Wave:
         self.scc, self.steps, self.relative = 0, 0, (0, 0)
         threads = min(self.lanes, block.threads - number * self.lanes)
         self.exec = (1 << threads) - 1
-        self.private = [bytearray(block.machine.private_bytes) for _ in range(self.lanes)]
+        self.private = [bytearray(b"\xa5" * block.machine.private_bytes) for _ in range(self.lanes)]
         self.v[0] = [number * self.lanes + lane for lane in range(self.lanes)]
         kernel, s = block.kernel, self.s
         for name, at in kernel.places.items():
