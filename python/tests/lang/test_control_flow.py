@@ -514,3 +514,46 @@ def test_gradient_of_a_loop_that_names_its_condition():
         k()
     powers = {1.5: (2, 4, 8), 2.0: (2, 4), 3.0: (2, 4)}
     assert x.grad.to_numpy() == pytest.approx([sum(n * v**(n - 1) for n in found) for v, found in powers.items()])
+
+
+def test_gradient_of_sides_of_which_one_has_a_loop():
+    """Neighbouring work items take different sides; on GPUs what they save lies in one tape."""
+    x, y = ti.field(ti.f64, 32, needs_grad=True), ti.field(ti.f64, 32, needs_grad=True)
+    v = np.linspace(0.5, 1.5, 32)
+    x.from_numpy(v)
+    y.grad.fill(1)
+
+    @ti.kernel
+    def k():
+        for i in x:
+            u, a = 0.3 * x[i], x[i]
+            for t in range(2):
+                if i % 3 == 2:
+                    for _ in range(3):
+                        u = ti.sin(u)
+                else:
+                    a = 0.8 * u * x[i]
+            y[i] = u + a
+
+    k()
+    k.grad()
+    u, slope = 0.3 * v, np.full(32, 0.3)
+    for _ in range(6):
+        u, slope = np.sin(u), slope * np.cos(u)
+    expected = np.where(np.arange(32) % 3 == 2, slope + 1, 0.3 + 0.48 * v)
+    assert x.grad.to_numpy() == pytest.approx(expected)
+
+
+def test_a_condition_that_reads_a_vector_at_an_index_behind_another():
+    y = ti.field(ti.i32, ())
+
+    @ti.kernel(debug=True)
+    def k():
+        for _ in range(1):
+            a, t = ti.Vector([0.1, 0.2, 0.9, 0.99]), 0
+            while t < 5 and a[t % 4] < 0.97:
+                t += 1
+            y[None] = t
+
+    k()
+    assert y[None] == 3

@@ -225,3 +225,26 @@ costate.kernel @custom_step(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 
     costate.store %w, %y[%i] : !costate.array<f64, 1>
   }
 }
+
+// An angle jumps.
+// FAST-LABEL: costate.kernel @angle.check
+// FAST-NOT:     arith.cmpf
+// FAST:         arith.cmpi eq
+// FAST-NOT:     arith.cmpf
+costate.kernel @angle(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %z: !costate.array<f64, 1>, %n: i64) {
+  %half = arith.constant 0.5 : f64
+  costate.range (%i) in (%n) {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    costate.store %v, %y[%i] : !costate.array<f64, 1>
+  }
+  costate.range (%i) in (%n) {
+    %v = costate.load %y[%i] : !costate.array<f64, 1>
+    %a = math.atan2 %v, %half : f64
+    costate.store %a, %z[%i] : !costate.array<f64, 1>
+  }
+  costate.range (%i) in (%n) {
+    %v = costate.load %y[%i] : !costate.array<f64, 1>
+    %w = arith.mulf %v, %half : f64
+    costate.store %w, %y[%i] : !costate.array<f64, 1>
+  }
+}

@@ -108,7 +108,7 @@ Values LaneBody::emitSide(Region &region, Value taking, Value mask) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
   llvm::SaveAndRestore<unsigned> nested(nestedSides, nestedSides + 1);
-  emit(block, nestedSides % chainedMasks ? mask : b.opaque(mask));
+  emit(block, mask && nestedSides % chainedMasks == 0 ? b.opaque(mask) : mask);
   if (types.empty())
     return {};
   for (Value value : yielded)

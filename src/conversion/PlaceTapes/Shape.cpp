@@ -80,6 +80,9 @@ StringRef TapeShape::obstacleIn(ir::RangeOp range) {
   if (llvm::any_of(records,
                    [&](auto &entry) { return !isForward(entry.second.push); }))
     return "a loop in it runs again from checkpoints";
+  range.walk([&](tape::PushOp push) {
+    places.insert({*push.getRecord(), places.size() + 1});
+  });
   tape::LoopPairs pairs(range);
   for (auto &[number, record] : records)
     if (!enter(record.push, pairs) || !enter(record.pop, pairs))

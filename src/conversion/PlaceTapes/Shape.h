@@ -51,6 +51,8 @@ public:
   const TapeLevel &level(mlir::Operation *loop) const {
     return levels.find(loop)->second;
   }
+  /// The place of its push in the forward sweep, from 1 on.
+  unsigned placeOf(int64_t record) const { return places.lookup(record); }
   /// The row of a record in its group.
   int64_t rowOf(int64_t record) const { return rows.lookup(record); }
   mlir::TypeRange typesOf(int64_t record) const {
@@ -77,6 +79,7 @@ private:
   llvm::MapVector<mlir::Operation *, mlir::Operation *> partners;
   llvm::DenseMap<mlir::Operation *, TapeLevel> levels;
   llvm::DenseMap<int64_t, int64_t> rows;
+  llvm::DenseMap<int64_t, unsigned> places;
 };
 
 } // namespace costate::conversion

@@ -103,21 +103,19 @@ void ReverseWalk::enterGroup(unsigned number) {
     row = item.b.sub(row, item.b.i32(rows));
 }
 
-/// The number of the group behind the last loop that `side` undoes; 0: none.
-unsigned ReverseWalk::lastGroupIn(Region &side) const {
+/// The place of the last record that `side` takes; 0: it takes none.
+unsigned ReverseWalk::lastPlaceIn(Region &side) const {
   unsigned last = 0;
-  side.walk([&](scf::ForOp loop) {
-    auto place = llvm::find(level.loops, item.shape.forwardOf(loop));
-    if (place != level.loops.end())
-      last = std::max<unsigned>(last, place - level.loops.begin() + 1);
+  side.walk([&](tape::PopOp pop) {
+    last = std::max(last, item.shape.placeOf(*pop.getRecord()));
   });
   return last;
 }
 
 /// Sides come back in the opposite order, whichever is which.
 bool ReverseWalk::elseFirst(scf::IfOp branch) const {
-  return lastGroupIn(branch.getElseRegion()) >=
-         lastGroupIn(branch.getThenRegion());
+  return lastPlaceIn(branch.getElseRegion()) >=
+         lastPlaceIn(branch.getThenRegion());
 }
 
 void ReverseWalk::visitLoop(Operation *loop, Value pred) {

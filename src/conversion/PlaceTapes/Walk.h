@@ -72,7 +72,7 @@ private:
   void visitLoop(mlir::Operation *loop, mlir::Value pred) override;
   void visitRecord(mlir::Operation *op, mlir::Value pred) override;
   void enterGroup(unsigned number);
-  unsigned lastGroupIn(mlir::Region &side) const;
+  unsigned lastPlaceIn(mlir::Region &side) const;
 
   mlir::Value row;
   unsigned group;

@@ -263,6 +263,7 @@ class Expressions(Walker):
         variable = Variable(Expr(handle_of(left, u1), u1), u1)
         b = self.builder
         if b.dry:
+            self.value(node)   # notes what it uses
             return variable.get()
         skip = variable.get() if conjunction else arith.logical_not(variable.get())
         b.trace.begin_if(skip.handle, b.loc)
@@ -276,6 +277,7 @@ class Expressions(Walker):
         variable = self.zero_variable(like)
         b = self.builder
         if b.dry:
+            self.value(node)   # notes what it uses
             return variable.get()
         variable.set(left)
         condition = condition_handle(left if conjunction else ops.logical_not(left))
