@@ -106,7 +106,7 @@ Result<> checkVersion(const CudaApi &api) {
 
 /// The library stays loaded: it does not survive being unloaded.
 Result<const CudaApi *> load() {
-  static CudaApi api;
+  static CudaApi &api = *new CudaApi; // arrays may live longer than statics
   void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!library)
     return noLibrary();

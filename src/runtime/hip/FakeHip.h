@@ -86,6 +86,7 @@ private:
 };
 
 inline FakeHip::FakeHip() {
+  hip.usesPools = true;
   addShared();
   addDevice();
   addErrors();

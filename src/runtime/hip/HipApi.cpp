@@ -1,8 +1,10 @@
 #include "runtime/hip/HipApi.h"
 
 #include <array>
+#include <cstdlib>
 #include <dlfcn.h>
 #include <memory>
+#include <string_view>
 
 namespace costate::runtime::hip {
 namespace {
@@ -86,7 +88,7 @@ void *loadLibrary() {
 
 /// It stays loaded: it does not survive being unloaded.
 Result<const HipApi *> load() {
-  static HipApi api;
+  static HipApi &api = *new HipApi; // arrays may live longer than statics
   void *library = loadLibrary();
   if (!library)
     return Failure{ErrorCode::NoDevice,
@@ -95,10 +97,12 @@ Result<const HipApi *> load() {
                    "another device"};
   auto lookup = [=](const char *symbol) { return dlsym(library, symbol); };
   Result<> done = findAll(lookup, api);
-  if (done)
-    done = initialise(api);
+  if (done && !(done = initialise(api)))
+    api.own.forgetError();
   if (!done)
     return done.error();
+  const char *pools = std::getenv("COSTATE_HIP_POOLS");
+  api.usesPools = pools && std::string_view(pools) == "1";
   return &api;
 }
 

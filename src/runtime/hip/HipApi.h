@@ -50,6 +50,8 @@ struct OwnFunctions {
 class HipApi final : public Api {
 public:
   OwnFunctions own;
+  /// COSTATE_HIP_POOLS=1: those of several versions of ROCm lose memory.
+  bool usesPools = false;
 
   const Words &words() const override;
   std::string text(Status status) const override;

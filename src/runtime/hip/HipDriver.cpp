@@ -82,7 +82,7 @@ Result<Description> describe(const HipApi &api, DeviceNumber device) {
         gpu, "code for " + gpu.chip + " has " + std::to_string(shape->lanes) +
                  " lanes in a warp, the device says " + std::to_string(lanes));
   gpu.shape = *shape;
-  return Description{std::move(gpu), hasPools(api, device)};
+  return Description{std::move(gpu), api.usesPools && hasPools(api, device)};
 }
 
 } // namespace
@@ -97,8 +97,10 @@ Result<std::shared_ptr<gpu::Driver>> openHip(int ordinal) {
 Result<std::shared_ptr<gpu::Driver>> openHip(const HipApi &api, int ordinal) {
   auto opened = openDevice(
       api, ordinal, [&](DeviceNumber device) { return describe(api, device); });
-  if (!opened)
+  if (!opened) {
+    api.own.forgetError();
     return opened.error();
+  }
   return std::shared_ptr<gpu::Driver>(
       std::make_shared<HipDriver>(api, std::move(*opened)));
 }

@@ -39,9 +39,10 @@ Memory::~Memory() {
 
 Status Memory::tryAllocate(Address &address, size_t bytes) const {
   const Api &api = session->api();
-  if (!pool)
-    return session->call(api.allocate, &address, bytes);
-  return session->enqueue(api.allocateFromPool, &address, bytes, pool);
+  Status status =
+      pool ? session->enqueue(api.allocateFromPool, &address, bytes, pool)
+           : session->call(api.allocate, &address, bytes);
+  return status == success && !address ? outOfMemory : status; // old HIP
 }
 
 /// Gives back what is free, once it is.

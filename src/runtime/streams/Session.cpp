@@ -59,8 +59,10 @@ Status Session::refuseCaptured(Stream stream) {
 Status Session::captureOf(Stream stream, unsigned long long &capture) {
   CaptureStatus captured = CaptureStatus::None;
   capture = 0;
-  if (stream == own || !stream) // nobody captures the default stream
+  if (stream == own)
     return success;
+  if (!stream) // it is never captured, but beside a capture it is an error
+    return call(functions.captureStatus, stream, &captured);
   Status status = call(functions.captureInfo, stream, &captured, &capture,
                        static_cast<GraphHandle *>(nullptr),
                        static_cast<const GraphNode **>(nullptr),

@@ -345,6 +345,15 @@ TEST_P(StreamQueue, WithoutPoolsAReleaseWaits) {
   EXPECT_EQ(fake.liveAllocations(), 0u);
 }
 
+TEST_P(StreamQueue, NullIsNoMemory) {
+  fake.hidesThatMemoryEnds = true;
+  auto first = driver->allocate(fake.memory / 2 + 1);
+  auto second = driver->allocate(fake.memory / 2 + 1);
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.error().code, ErrorCode::OutOfMemory);
+  driver->release(*first);
+}
+
 TEST_P(StreamQueue, AnAllocationThatFailsWaitsForWhatWasReleased) {
   size_t most = fake.memory / 2 + 1;
   driver->release(*driver->allocate(most));
