@@ -239,7 +239,7 @@ costate.kernel @angle(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %z
   }
   costate.range (%i) in (%n) {
     %v = costate.load %y[%i] : !costate.array<f64, 1>
-    %a = math.atan2 %v, %half : f64
+    %a = costate.atan2 %v, %half : f64
     costate.store %a, %z[%i] : !costate.array<f64, 1>
   }
   costate.range (%i) in (%n) {
