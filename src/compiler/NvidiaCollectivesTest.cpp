@@ -47,22 +47,7 @@ attributes #0 = { "costate-words"="1" "costate-gathers" }
 }
 
 TEST(Nvidia, BlocksKeepSumsOfCommonElements) {
-  std::string text = ptx(R"(
-declare void @costate_device_begin_in_block()
-declare void @costate_device_end_in_block()
-declare void @costate_device_add_in_block_f32(ptr, float, i64)
-declare void @costate_device_add_in_block_f64(ptr, double, i64)
-define void @sums(ptr %words, i64 %thread, i64 %threads, ptr %memory) #0 {
-  call void @costate_device_begin_in_block()
-  %a = load ptr, ptr %words
-  %b = getelementptr i8, ptr %a, i64 8
-  call void @costate_device_add_in_block_f32(ptr %a, float 1.0, i64 %threads)
-  call void @costate_device_add_in_block_f64(ptr %b, double 1.0, i64 9)
-  call void @costate_device_end_in_block()
-  ret void
-}
-attributes #0 = { "costate-words"="1" }
-)");
+  std::string text = ptx(blockSums);
   EXPECT_EQ(countOf(text, ".shared .align 8 .b8 costateCommon"), 2u) << text;
   EXPECT_TRUE(contains(text, "shared.cas.b64")) << text;
   EXPECT_TRUE(contains(text, "atom.shared.add.f32")) << text;

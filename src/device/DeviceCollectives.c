@@ -2,9 +2,7 @@
 // linked into device code, see CMakeLists.txt; runtime/simt/Block.cpp does the
 // same on the host. Threads that have ended are not waited for.
 
-#include "DeviceCollectives.h"
-
-#include "base/CommonSums.h"
+#include "DeviceCommonSums.h"
 
 unsigned reflect(const char *) __asm__("__nvvm_reflect");
 
@@ -128,20 +126,6 @@ INLINE static _Bool isFirstOf(unsigned lanes) {
   }
 ADD_COMMON(float, f32, costateAddCommonF32)
 ADD_COMMON(double, f64, costateAddCommonF64)
-
-// In front of additions in blocks, and behind them: all threads of the block
-// call these.
-INLINE void costate_device_begin_in_block(void) {
-  costateClearCommon(__nvvm_read_ptx_sreg_tid_x(),
-                     __nvvm_read_ptx_sreg_ntid_x());
-  costate_device_block_barrier();
-}
-
-INLINE void costate_device_end_in_block(void) {
-  costate_device_block_barrier();
-  costateFlushCommon(__nvvm_read_ptx_sreg_tid_x(),
-                     __nvvm_read_ptx_sreg_ntid_x());
-}
 
 // Of lanes, and of what they have written.
 INLINE void costate_device_warp_barrier(void) {

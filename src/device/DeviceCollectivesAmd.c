@@ -3,9 +3,8 @@
 // looks like NVIDIA's becomes AMD's later (targets/amd/Intrinsics.cpp), with
 // warps of 32. Threads that have ended are not waited for.
 
-#include "DeviceCollectives.h"
+#include "DeviceCommonSums.h"
 
-#include "base/CommonSums.h"
 #include "base/DeviceLanes.h"
 
 typedef unsigned long Lanes; // a bit each
@@ -151,17 +150,3 @@ INLINE COLLECTIVE void costate_device_warp_barrier(void) {
 
 ADD_COMMON(float, f32, costateAddCommonF32)
 ADD_COMMON(double, f64, costateAddCommonF64)
-
-// In front of additions in blocks, and behind them: all threads of the block
-// call these.
-INLINE void costate_device_begin_in_block(void) {
-  costateClearCommon(__nvvm_read_ptx_sreg_tid_x(),
-                     __nvvm_read_ptx_sreg_ntid_x());
-  costate_device_block_barrier();
-}
-
-INLINE void costate_device_end_in_block(void) {
-  costate_device_block_barrier();
-  costateFlushCommon(__nvvm_read_ptx_sreg_tid_x(),
-                     __nvvm_read_ptx_sreg_ntid_x());
-}

@@ -43,24 +43,6 @@ void expectFailure(const std::string &ir, const std::string &part) {
   EXPECT_TRUE(contains(object.error().text, part)) << object.error().text;
 }
 
-/// Of two elements, which blocks add up.
-const char *const blockSums = R"(
-declare void @costate_device_begin_in_block()
-declare void @costate_device_end_in_block()
-declare void @costate_device_add_in_block_f32(ptr, float, i64)
-declare void @costate_device_add_in_block_f64(ptr, double, i64)
-define void @sums(ptr %words, i64 %thread, i64 %threads, ptr %memory) #0 {
-  call void @costate_device_begin_in_block()
-  %a = load ptr, ptr %words
-  %b = getelementptr i8, ptr %a, i64 8
-  call void @costate_device_add_in_block_f32(ptr %a, float 1.0, i64 %threads)
-  call void @costate_device_add_in_block_f64(ptr %b, double 1.0, i64 9)
-  call void @costate_device_end_in_block()
-  ret void
-}
-attributes #0 = { "costate-words"="1" }
-)";
-
 const std::string squarePlusOne =
     "  %s = fmul double %x, %x\n  %y = fadd double %s, 1.0\n";
 
