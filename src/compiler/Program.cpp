@@ -15,6 +15,7 @@
 #include "compiler/targets/Targets.h"
 #include "conversion/KernelToLLVM/MathLibrary.h"
 #include "ir/Functions.h"
+#include "ir/Registration.h"
 #include "ir/Source.h"
 #include "ir/Text.h"
 #include "lowering/Lower.h"
@@ -85,7 +86,8 @@ public:
     Result<ir::KernelOp> found = select(*file, fileName, wanted);
     if (!found)
       return found.error();
-    if (failed(ir::verifyFunctions(*file)))
+    if (failed(ir::verifyOperations(*file)) ||
+        failed(ir::verifyFunctions(*file)))
       return Failure{ErrorCode::BadKernel, diagnostics.take("")};
     kernel = *found;
     for (auto function :

@@ -180,6 +180,19 @@ TEST(Program, BytecodeIsRefused) {
   EXPECT_EQ(program.error().text, "test.mlir:1: error: this is no text");
 }
 
+TEST(Program, OperationsOfOtherDialectsAreRefused) {
+  auto program = Program::parse(
+      "costate.kernel @k(%x: f64) {\n"
+      "  %y = builtin.unrealized_conversion_cast %x : f64 to i64\n}\n",
+      "test.mlir", "", {});
+  ASSERT_FALSE(program);
+  EXPECT_EQ(program.error().code, ErrorCode::BadKernel);
+  EXPECT_EQ(program.error().text,
+            "test.mlir:2:8: error: `builtin.unrealized_conversion_cast` cannot "
+            "stand in a kernel; its operations are those of costate, tape, "
+            "arith, func, math and scf");
+}
+
 TEST(Program, AKernelOfSeveralIsChosenByName) {
   const char *two =
       "costate.kernel @f(%x: i64) {}\ncostate.kernel @g(%x: i64) {}\n";
