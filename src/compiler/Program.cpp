@@ -15,6 +15,7 @@
 #include "compiler/targets/Targets.h"
 #include "conversion/KernelToLLVM/MathLibrary.h"
 #include "ir/Functions.h"
+#include "ir/Plan.h"
 #include "ir/Registration.h"
 #include "ir/Source.h"
 #include "ir/Text.h"
@@ -95,6 +96,7 @@ public:
       function->moveBefore(module->getBody(), module->getBody()->end());
     kernel->moveBefore(module->getBody(), module->getBody()->end());
     declared = argumentsOf(kernel);
+    tape::erasePlans(*module);
     forgetOrigins();
     replaceFunctions();
     return prepare(diagnostics);

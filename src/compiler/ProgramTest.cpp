@@ -180,6 +180,28 @@ TEST(Program, BytecodeIsRefused) {
   EXPECT_EQ(program.error().text, "test.mlir:1: error: this is no text");
 }
 
+TEST(Program, PlansOfATextAreForReaders) {
+  auto program = Program::parse(R"(
+costate.kernel @k(%x: !costate.array<f64, 1>, %n: i64) {
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  tape.schedule keep
+  scf.for %i = %zero to %n step %one : i64 {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    tape.push %v : f64
+  }
+  tape.pivot
+  scf.for %i = %zero to %n step %one : i64 {
+    %v = tape.pop : f64
+    costate.store %v, %x[%i] : !costate.array<f64, 1>
+  }
+})",
+                                "test.mlir", "", {});
+  ASSERT_TRUE(program);
+  auto code = (*program)->interpret(Mode::Primal, {});
+  EXPECT_TRUE(code) << code.error().text;
+}
+
 TEST(Program, OperationsOfOtherDialectsAreRefused) {
   auto program = Program::parse(
       "costate.kernel @k(%x: f64) {\n"

@@ -162,8 +162,13 @@ private:
   std::vector<interpreter::HostArray> arrays;
 };
 
-bool hasTape(const std::string &text) {
-  return text.find("tape.") != text.npos;
+bool has(const std::string &text, const char *part) {
+  return text.find(part) != text.npos;
+}
+
+/// The interpreter knows no blocks.
+bool hasBlocks(const std::string &text) {
+  return has(text, "costate.shared") || has(text, "costate.group");
 }
 
 /// Whether the interpreter runs the kernel to its end.
@@ -176,7 +181,8 @@ bool interprets(const Kernel &kernel, Arguments &arguments,
   auto list = arguments.forInterpreter();
   auto report = code->interpreter.run(list, {.steps = 20000});
   // A tape of the text itself need not be right.
-  if (!report && report.error().code == ErrorCode::Internal && !hasTape(text))
+  if (!report && report.error().code == ErrorCode::Internal &&
+      !has(text, "tape."))
     throw Problem{"the interpreter: " + report.error().text};
   return bool(report);
 }
@@ -187,7 +193,7 @@ void runs(const std::string &text) {
   Arguments arguments(kernel);
   static Device device = Device::open("cpu", {.threads = 1});
   std::vector<AnyArray> arrays = arguments.onDevice(device);
-  if (!interprets(kernel, arguments, text))
+  if (hasBlocks(text) || !interprets(kernel, arguments, text))
     return;
   try {
     kernel.launch_with(Mode::Primal, arguments.forLaunch(arrays));
