@@ -255,15 +255,13 @@ class Expressions(Walker):
             if are_integers(left, right):
                 return ops.select(left, *((right, left) if conjunction else (left, right)))
             return (ops.logical_and if conjunction else ops.logical_or)(left, right)
-        if left.dtype is not u1 or may_be_integer(node):
-            with self.builder.dry_run():
-                right = self.value(node)
+        if self.builder.dry or left.dtype is not u1 or may_be_integer(node):
+            right = self.tried(node)
             if are_integers(left, right):
                 return self.integer_of(conjunction, left, node, self.common(left, right))
         variable = Variable(Expr(handle_of(left, u1), u1), u1)
         b = self.builder
         if b.dry:
-            self.value(node)   # notes what it uses
             return variable.get()
         skip = variable.get() if conjunction else arith.logical_not(variable.get())
         b.trace.begin_if(skip.handle, b.loc)
@@ -272,12 +270,18 @@ class Expressions(Walker):
         b.trace.end()
         return variable.get()
 
+    def tried(self, node: ast.expr) -> Any:
+        """The value without statements; in a dry run what is around notes what it uses."""
+        if self.builder.dry:
+            return self.value(node)
+        with self.builder.dry_run():
+            return self.value(node)
+
     def integer_of(self, conjunction: Any, left: Any, node: Any, like: Any) -> Any:
         """`and` and `or` of integers give one of them, as in Python."""
         variable = self.zero_variable(like)
         b = self.builder
         if b.dry:
-            self.value(node)   # notes what it uses
             return variable.get()
         variable.set(left)
         condition = condition_handle(left if conjunction else ops.logical_not(left))
