@@ -9,7 +9,7 @@ from pathlib import Path
 
 from report import Counts
 
-DEVICES = ("cpu", "simt")
+DEVICES = {"cpu": "", "simt": "not host"}  # and which of the tests run there, by their marks
 
 
 def count(results, device, counts):
@@ -61,5 +61,5 @@ def run(root, build, preset):
     counts = Counts()
     if python := interpreter(root, build, counts):
         with ThreadPoolExecutor(len(DEVICES)) as pool:
-            list(pool.map(lambda device: run_on(device, python, root, build, counts), DEVICES))
+            list(pool.map(lambda device: run_on(device, python, root, build, counts, marks=DEVICES[device]), DEVICES))
     return counts

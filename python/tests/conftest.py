@@ -12,6 +12,7 @@ with contextlib.suppress(ImportError):
 
 
 def pytest_configure(config):
+    config.addinivalue_line("markers", "host: shows no more on another device than on the CPU; a run of all tests takes it once")
     config.addinivalue_line("markers", "slow: takes more than a few seconds; left out by `./dev test --quick`")
 
 

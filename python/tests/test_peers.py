@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.host, pytest.mark.slow]
 
 PROGRAMS = Path(__file__).resolve().parent.parent / "benchmarks/peers/fields.py"
 

@@ -10,6 +10,8 @@ import pytest
 
 from costate import quadrants
 
+pytestmark = pytest.mark.host
+
 
 def run(target, *arguments, before=()):
     """What a Python prints that finds packages in a folder."""

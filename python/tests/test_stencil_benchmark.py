@@ -8,6 +8,8 @@ import pytest
 
 import costate as qd
 
+pytestmark = pytest.mark.host
+
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
 import stencils
 

@@ -29,7 +29,7 @@ def several():
     return [Run(Program(seed), group()).gradient() for seed in SEEDS]
 
 
-@pytest.mark.parametrize("size", [2, 3, 4])
+@pytest.mark.parametrize("size", [2, *(pytest.param(k, marks=pytest.mark.host) for k in (3, 4))])
 def test_gradients_are_those_of_one_rank(size):
     parts = in_processes(size, several)
     for k, seed in enumerate(SEEDS):
@@ -100,6 +100,7 @@ def network():
     return by_ddp.tolist(), alone.w.grad.tolist(), whole.w.grad.tolist()
 
 
+@pytest.mark.host
 def test_data_parallel_of_pytorch():
     for by_ddp, by_sum, whole in in_processes(2, network):
         assert by_ddp == pytest.approx(whole, rel=1e-14) and by_sum == pytest.approx(whole, rel=1e-14)
@@ -130,6 +131,7 @@ def lose(victim, count):
     return "nothing", time.time() - start, ""
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("number", [0, 1, 2, *(pytest.param(k, marks=pytest.mark.slow) for k in range(3, 20))])
 def test_a_rank_that_is_killed(number):
     """In the middle of the primal and of the gradient, which have four exchanges each."""

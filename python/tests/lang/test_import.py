@@ -3,7 +3,11 @@
 import subprocess
 import sys
 
+import pytest
+
 import costate as ti
+
+pytestmark = pytest.mark.host
 
 
 def printed(program):

@@ -8,7 +8,7 @@ import textwrap
 
 import pytest
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.environ.get("COSTATE_DEVICE", "cpu") not in ("", "cpu", "simt"),
+pytestmark = [pytest.mark.host, pytest.mark.slow, pytest.mark.skipif(os.environ.get("COSTATE_DEVICE", "cpu") not in ("", "cpu", "simt"),
                                  reason="launches on GPUs run to their end")]
 
 HEAD = """

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.host, pytest.mark.slow]
 
 HEAD = """
 import os, sys, threading, time, resource

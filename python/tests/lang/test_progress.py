@@ -12,6 +12,8 @@ import pytest
 import costate as ti
 from costate.lang.base import progress
 
+pytestmark = pytest.mark.host
+
 PROGRAM = """
 import sys
 import costate as ti
