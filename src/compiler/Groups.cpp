@@ -93,6 +93,9 @@ std::optional<Fault> groupFaultOf(Operation *op) {
   if (!ir::isOfBlock(op))
     return std::nullopt;
   auto range = op->getParentOfType<ir::RangeOp>();
+  if (!range && op->getParentOfType<ir::KernelOp>()) // that may run
+    return Fault{groupName(op) + " outside of `parallel`",
+                 "the serial code has one thread: do this in a work item"};
   if (range && range.getNumResults())
     return Fault{groupName(op) + " in a range that gives a sum",
                  "add to an element of an array instead"};

@@ -9,13 +9,12 @@ using namespace mlir;
 
 namespace costate::ir {
 
-static LogicalResult verifyInRange(Operation *op) {
-  if (op->getParentOfType<RangeOp>() || !op->getParentOfType<KernelOp>())
+LogicalResult SharedOp::verify() {
+  if ((*this)->getParentOfType<RangeOp>() ||
+      !(*this)->getParentOfType<KernelOp>())
     return success();
-  return op->emitOpError("stands outside of a range");
+  return emitOpError("stands outside of a range");
 }
-
-LogicalResult SharedOp::verify() { return verifyInRange(*this); }
 
 LogicalResult SharedUpdateOp::verify() {
   bool ofBits = llvm::is_contained({"and", "or", "xor"}, getKind());
@@ -51,7 +50,7 @@ static LogicalResult verifyForm(GroupOp op, StringRef operands, char result) {
                 ? op.getResult(0).getType() == op.getValues()[1].getType()
                 : fits(result, op.getResult(0).getType());
   if (holds)
-    return verifyInRange(op);
+    return success();
   return op.emitOpError("has operands or results that `")
          << op.getKind() << "` does not have";
 }

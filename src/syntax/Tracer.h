@@ -159,7 +159,6 @@ private:
   uint32_t useArray(Handle array, Loc loc);
   uint32_t useLocal(Handle local, Loc loc);
   Handle declareArray(Local local, bool isShared, int64_t mostBytes);
-  void checkGroup(const std::string &what, Loc loc);
 
   detail::TracedKernel traced;
   Kernel &kernel = traced.kernel;

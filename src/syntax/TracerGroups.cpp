@@ -5,16 +5,12 @@
 
 namespace costate::syntax {
 
-void Tracer::checkGroup(const std::string &what, Loc loc) {
-  if (top().range == none)
-    fail(loc, what + " outside of `parallel`",
-         "the serial code has one thread: do this in a work item");
-}
-
 /// How many bytes there are, the device says.
 Tracer::Handle Tracer::declareShared(DType type, int64_t size, Loc loc) {
   checkEffect("declares a shared array", loc);
-  checkGroup("a shared array", loc);
+  if (top().range == none)
+    fail(loc, "a shared array outside of `parallel`",
+         "the serial code has one thread: do this in a work item");
   constexpr int64_t mostBytes = 1 << 24;
   return declareArray({type, size, loc}, true, mostBytes);
 }
@@ -36,7 +32,6 @@ Tracer::Handle Tracer::group(GroupOp op, DType type,
                              std::initializer_list<Handle> operands, Loc loc) {
   std::string name = "`" + std::string(nameOf(op)) + "`";
   checkEffect(("calls " + name).c_str(), loc);
-  checkGroup(name, loc);
   Statement &statement = append(Kind::Group, loc);
   statement.bits = static_cast<uint64_t>(op);
   for (Handle operand : operands)

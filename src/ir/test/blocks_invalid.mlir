@@ -1,12 +1,5 @@
 // RUN: costate-opt %s --split-input-file --verify-diagnostics
 
-costate.kernel @outside() {
-  // expected-error @+1 {{stands outside of a range}}
-  costate.group "block.sync"() : () -> ()
-}
-
-// -----
-
 costate.kernel @serial() {
   // expected-error @+1 {{stands outside of a range}}
   %a = costate.shared : !costate.local<f32, 4>
