@@ -19,6 +19,12 @@ def run(root, build, preset):
     shutil.rmtree(kept, ignore_errors=True)
     kept.mkdir()
     counts = unit.run(root, build, preset, "devices,sample", COSTATE_DEVICE="vulkan", COSTATE_VALIDATE="1", COSTATE_KEEP_CODE=str(kept))
+    like_apple = unit.run(root, build, preset, "devices,sample", COSTATE_DEVICE="vulkan", COSTATE_VULKAN_PROFILE="moltenvk;f64",
+                          GTEST_FILTER="Local.*:Struct.*:Atomic.*")
+    for name, output in like_apple.failed:
+        counts.fails(f"{name} like MoltenVK", output)
+    if not like_apple.failed:
+        counts.passes()
     if interpreter := python.interpreter(root, build, counts):
         python.run_on("vulkan", interpreter, root, build, counts, PYTHON, COSTATE_VALIDATE="1", COSTATE_KEEP_CODE=str(kept))
     return counts

@@ -2,9 +2,11 @@
 if there is no other.
 
 Assembling a gradient takes seconds there, so this takes an hour or two on two
-cores and is no part of a test run: `./dev vulkan` starts it. A test that takes
-longer than the limit is too slow, and Mesa's driver may have ended loops of
-one: both are named, and count as skipped.
+cores and is no part of a test run: `./dev vulkan` starts it. With `--profile
+moltenvk` or `kosmickrisp` code does without what those drivers lack; `;f64`
+behind the name keeps the numbers of most tests. A test that takes longer than
+the limit is too slow, Mesa's driver may have ended loops of one, and one may
+need what the profile lacks: all are named, and count as skipped.
 """
 
 import argparse
@@ -22,7 +24,8 @@ from report import Counts, Report
 ROOT = Path(__file__).resolve().parent.parent
 BEGIN = re.compile(r"^\[ RUN      \] (\S+)", re.M)
 END = re.compile(r"^\[ +(OK|FAILED|SKIPPED) +\] (\S+?),? .*\(\d+ ms\)$", re.M)
-ENDED = "Mesa's Vulkan driver for the CPU ends the loops"
+SKIPS = {"Mesa's Vulkan driver for the CPU ends the loops": "ended by the driver", "this device has no ": "lacks numbers",
+         "which this device lacks": "lacks operations"}
 # Where others have the cores, a test may take so many times as long.
 STARVED = 10
 # Tests that one process runs: few, so that many workers end at the same time.
@@ -103,8 +106,8 @@ class Process:
     def finish(self, kind):
         if not self.running:
             return
-        if kind != "passed" and ENDED in self.text:
-            kind = "ended by the driver"
+        if kind != "passed":
+            kind = next((name for text, name in SKIPS.items() if text in self.text), kind)
         seconds = time.monotonic() - self.since
         self.outcomes[self.running] = Outcome(kind, seconds, self.text)
         print(f"{kind}: {self.running} ({seconds:.1f} s)", flush=True)
@@ -128,7 +131,7 @@ def counted(outcomes):
     for name, outcome in outcomes.items():
         if outcome.kind == "passed":
             counts.passes()
-        elif outcome.kind in ("skipped", "too slow", "ended by the driver"):
+        elif outcome.kind in ("skipped", "too slow", *SKIPS.values()):
             counts.skips(name, outcome.kind)
         else:
             counts.fails(name, outcome.kind + "\n" + outcome.text)
@@ -149,13 +152,16 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build-dir", type=Path, default=ROOT / "build" / "release")
     parser.add_argument("--device", default="vulkan")
+    parser.add_argument("--profile", help="of a driver: moltenvk or kosmickrisp, and with ;f64")
     parser.add_argument("--limit", type=float, default=60, help="seconds of processor time for a test")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("filter", nargs="?", default="*", help="of GoogleTest")
     arguments = parser.parse_args()
     binary = arguments.build_dir / "bin" / "costate-test"
+    if arguments.profile:
+        os.environ["COSTATE_VULKAN_PROFILE"] = arguments.profile
     report = Report()
-    report.run(arguments.device, lambda: run_all(binary, arguments))
+    report.run(f"{arguments.device} {arguments.profile or ''}".strip(), lambda: run_all(binary, arguments))
     return report.finish()
 
 

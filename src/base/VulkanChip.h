@@ -194,6 +194,49 @@ inline std::optional<VulkanFeatures> parseVulkanChip(std::string_view text) {
   return features;
 }
 
+/// What drivers for GPUs of Apple document, on GPUs with Metal 3: MoltenVK 1.4
+/// (user guide, and the features and properties that it fills in) and Mesa's
+/// KosmicKrisp. How they round quotients, roots and fma is measured.
+struct VulkanProfile {
+  std::string_view name, chip;
+};
+inline constexpr VulkanProfile vulkanProfiles[] = {
+    {"kosmickrisp",
+     "vulkan1.3;subgroup=32;ballot;div32;extendedtypes;fma32;fullsubgroups;i16;"
+     "memorymodel;reconvergence;shuffle;shufflerelative;sqrt32;storage16;"
+     "storage8;vote"},
+    {"moltenvk",
+     "vulkan1.3;subgroup=32;arithmetic;ballot;div32;extendedtypes;f16;fadd32;"
+     "fma32;fullsubgroups;i16;i8;memorymodel;nan16;nan32;reconvergence;rte16;"
+     "rte32;sharedfadd32;shuffle;shufflerelative;sqrt32;storage16;storage8;"
+     "vote;warps"},
+};
+
+/// What a device would be if its driver had the features of a profile only,
+/// and with `;f64` behind the name, f64 too, with the atomic operations of 64
+/// bits that additions of it are made of; none if nothing has that name.
+inline std::optional<VulkanFeatures> limitedTo(VulkanFeatures features,
+                                               std::string_view name) {
+  constexpr std::string_view ending = ";f64";
+  bool hasF64 = name.ends_with(ending);
+  if (hasF64)
+    name.remove_suffix(ending.size());
+  for (const VulkanProfile &profile : vulkanProfiles) {
+    if (profile.name != name)
+      continue;
+    VulkanFeatures most = *parseVulkanChip(profile.chip);
+    most.f64 = most.div64 = most.fma64 = most.sqrt64 = hasF64;
+    most.i64Atomics = most.sharedI64Atomics = hasF64;
+    features.minor = std::min(features.minor, most.minor);
+#define COSTATE_VULKAN_LIMIT(member, text) features.member &= most.member;
+    COSTATE_VULKAN_FEATURES(COSTATE_VULKAN_LIMIT)
+#undef COSTATE_VULKAN_LIMIT
+    features.warps &= features.canHaveWarps();
+    return features;
+  }
+  return std::nullopt;
+}
+
 /// What is left without `names`, as `warps;f16`, and with the defects among
 /// them; none if one of them is not the name of a feature or of such a defect.
 inline std::optional<VulkanFeatures> without(VulkanFeatures features,

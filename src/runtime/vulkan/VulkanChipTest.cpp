@@ -80,6 +80,27 @@ TEST(VulkanChip, WarpsNeedOtherFeatures) {
   EXPECT_TRUE(without(VulkanFeatures::everything(), "f16")->warps);
 }
 
+TEST(VulkanChip, ProfilesLimitFeatures) {
+  for (const VulkanProfile &profile : vulkanProfiles) {
+    auto read = parseVulkanChip(profile.chip);
+    ASSERT_TRUE(read) << profile.name;
+    EXPECT_EQ(vulkanChip(*read), profile.chip);
+    auto left = limitedTo(VulkanFeatures::everything(), profile.name);
+    ASSERT_TRUE(left);
+    EXPECT_EQ(vulkanChip(*left), profile.chip);
+    left = limitedTo(VulkanFeatures::everything(),
+                     std::string(profile.name) + ";f64");
+    ASSERT_TRUE(left);
+    EXPECT_TRUE(left->f64 && left->fma64 && left->i64Atomics);
+    VulkanFeatures few{.major = 1, .minor = 2, .subgroup = 8};
+    few.ballot = few.endsLongLoops = few.i64Atomics = true;
+    EXPECT_EQ(vulkanChip(*limitedTo(few, profile.name)),
+              "vulkan1.2;subgroup=8;ballot;endslongloops");
+  }
+  for (const char *name : {"", "f64", ";f64", "moltenvk;f16", "MoltenVK"})
+    EXPECT_FALSE(limitedTo(VulkanFeatures::everything(), name)) << name;
+}
+
 TEST(VulkanChip, BlocksAreWarpsWhereSubgroupsAreNone) {
   EXPECT_EQ(VulkanFeatures{.subgroup = 32}.largestBlock(), 32);
   EXPECT_EQ(VulkanFeatures{.subgroup = 8}.largestBlock(), 32);

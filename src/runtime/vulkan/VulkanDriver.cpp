@@ -382,6 +382,35 @@ Result<> VulkanDriver::replay(gpu::Captured &captured) {
 
 } // namespace
 
+/// What the environment says that code shall do without.
+static Result<> leaveOut(VulkanFeatures &features) {
+  auto refused = [](const char *variable, const char *value,
+                    const std::string &what) {
+    return Failure{ErrorCode::NoDevice,
+                   std::string(variable) + "=`" + value + "` is no " + what};
+  };
+  if (const char *name = std::getenv("COSTATE_VULKAN_PROFILE")) {
+    auto left = limitedTo(features, name);
+    if (!left) {
+      std::string names;
+      for (const VulkanProfile &profile : vulkanProfiles)
+        names += (names.empty() ? "`" : "`, `") + std::string(profile.name);
+      return refused("COSTATE_VULKAN_PROFILE", name,
+                     "profile; there are " + names + "`, and with `;f64`");
+    }
+    features = *left;
+  }
+  if (const char *unwanted = std::getenv("COSTATE_VULKAN_WITHOUT")) {
+    auto left = without(features, unwanted);
+    if (!left)
+      return refused("COSTATE_VULKAN_WITHOUT", unwanted,
+                     "list, with semicolons, of features in `" +
+                         vulkanChip(features) + "`");
+    features = *left;
+  }
+  return {};
+}
+
 Result<std::shared_ptr<gpu::Driver>> openVulkan(const std::string &which,
                                                 Options options) {
   auto instance = Instance::open(options.validate);
@@ -409,15 +438,8 @@ Result<std::shared_ptr<gpu::Driver>> openVulkan(const std::string &which,
   if (Result<> done = probe(*driver, (*session)->adapter().driver, features);
       !done)
     return done.error();
-  if (const char *unwanted = std::getenv("COSTATE_VULKAN_WITHOUT")) {
-    auto left = without(features, unwanted);
-    if (!left)
-      return Failure{ErrorCode::NoDevice,
-                     std::string("COSTATE_VULKAN_WITHOUT=`") + unwanted +
-                         "` is no list, with semicolons, of features in `" +
-                         vulkanChip(features) + "`"};
-    features = *left;
-  }
+  if (Result<> done = leaveOut(features); !done)
+    return done.error();
   (*session)->setFeatures(features);
   if (features.endsLongLoops) {
     Piece cell;
