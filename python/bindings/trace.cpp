@@ -1,6 +1,7 @@
 #include "bindings/Decompositions.h"
 #include "bindings/Numbers.h"
 
+#include "costate/detail/carried.h"
 #include "costate/detail/group.h"
 #include "costate/trace.h"
 
@@ -59,6 +60,8 @@ public:
 
   /// Whether a statement may have been recorded.
   mutable bool isEmpty = true;
+  /// Once it is finished.
+  std::vector<CarriedElement> carried;
 
   void abandon() {
     own->closed = true;
@@ -148,6 +151,7 @@ static Values partialsArguments(Value result, size_t count, Loc loc) {
 static Kernel finish(Trace &trace, KernelOptions options) {
   std::shared_ptr<TracedKernel> traced = trace.session().finish();
   trace.abandon();
+  trace.carried = carriedElements(*traced);
   GilRelease release;
   return make_kernel(*traced, options);
 }
@@ -403,6 +407,9 @@ static void bindMessages(TraceClass &trace) {
       .def("finish", &finish, "options"_a = KernelOptions(),
            "The kernel. BadKernel for the first mistake in it.")
       .def("abandon", &Trace::abandon)
+      .def_ro("carried", &Trace::carried,
+              "Of the finished kernel: elements that work items of a range "
+              "certainly leave to others.")
       .def_prop_ro(
           "is_empty", [](const Trace &trace) { return trace.isEmpty; },
           "Whether nothing has been recorded but arguments.");
@@ -413,6 +420,16 @@ void bindTrace(nb::module_ &module) {
   nb::class_<Variable>(module, "Variable");
   nb::class_<LocalArray>(module, "LocalArray");
   nb::class_<ArrayArgument>(module, "ArrayArgument");
+  nb::class_<CarriedElement>(module, "CarriedElement",
+                             "An element that one work item changes and "
+                             "another one reads.")
+      .def_ro("argument", &CarriedElement::argument)
+      .def_ro("range", &CarriedElement::range)
+      .def_ro("change", &CarriedElement::change)
+      .def_ro("read", &CarriedElement::read)
+      .def_ro("is_shared", &CarriedElement::isShared)
+      .def_ro("is_added", &CarriedElement::isAdded)
+      .def_ro("is_sure", &CarriedElement::isSure);
   TraceClass trace(module, "Trace",
                    "A kernel in the making: this thread traces into it until "
                    "`finish` or `abandon`.");

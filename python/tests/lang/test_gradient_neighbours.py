@@ -8,6 +8,7 @@ import costate as ti
 from costate import ad
 
 N = 6
+pytestmark = pytest.mark.filterwarnings("ignore:iterations of this loop read elements")   # of which `test_warnings.py` is
 
 
 def fields(*names):

@@ -19,6 +19,7 @@ from costate.lang.data import storage
 from costate.lang.launch import host_arguments
 from costate.lang.launch.arguments import Path, StructParameter
 from costate.lang.trace.arrays import Hidden
+from costate.lang.trace.carried import warn_of_carried
 from costate.lang.trace.frame import Bound, Frame
 from costate.lang.trace.passed import Companion, Fixed, Item, Met, RandomKey
 from costate.lang.trace.results import Results
@@ -102,6 +103,7 @@ class Specialisation:
         self.returns = Results(kernel)
         with Builder(self.name, source.loc(source.node), options) as builder:
             builder.warned, builder.watch = kernel.original.warned, Watch()
+            builder.in_their_words = source.in_their_words
             builder.has_serial_graphs = values.serial
             if validation:
                 builder.check = Checker(builder)
@@ -110,7 +112,7 @@ class Specialisation:
                 Visitor(builder, frame).run()
                 self.returns.end(frame.returned)
                 self._note(builder)
-                self.compiled = self._finish(builder, options)
+                self.compiled = self._finish(builder, frame, options)
             finally:
                 builder.trace.abandon()
 
@@ -148,13 +150,14 @@ class Specialisation:
             elif name in structs:
                 frame.bind(name, found.value.copied(partial(frame.variable, name)))
 
-    def _finish(self, builder: Builder, options: _core.KernelOptions) -> _core.Kernel | None:
+    def _finish(self, builder: Builder, frame: Frame, options: _core.KernelOptions) -> _core.Kernel | None:
         self.names = [self._name(builder, k) for k in range(len(builder.arguments))]
         if builder.is_empty:
             return None
         with in_python(self.names):
             made: _core.Kernel = builder.trace.finish(options)
-            return made
+        warn_of_carried(builder, frame, self.names)
+        return made
 
     @staticmethod
     def _name(builder: Builder, position: int) -> str | None:

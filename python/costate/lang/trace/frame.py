@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -185,6 +185,12 @@ class Frame:
         if hasattr(builtins, name):
             return getattr(builtins, name)
         raise QuadrantsNameError(f'Name "{name}" is not defined')
+
+    def knows(self, name: str) -> Any:
+        """What a name means there, or None if that is nothing yet."""
+        with suppress(QuadrantsNameError):
+            return self.outer(name)
+        return None
 
     @contextmanager
     def static_arguments(self, is_static: bool) -> Iterator[None]:

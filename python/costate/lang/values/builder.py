@@ -83,6 +83,7 @@ class Builder:
         self.made: dict[Any, Any] = {}          # id -> (a list or dictionary of the kernel, `depth` where it was made)
         self.dynamic_loop: Any = None  # where the first loop stands that is not a range
         self.warned: set[object] = set()     # places of which the kernel has warned
+        self.in_their_words: Callable[[str], str] = str    # a message about `ti.name`
         self.check: Any = None       # of the global data access rule, see ad/validation.py
 
     @property
@@ -107,7 +108,7 @@ class Builder:
         place = self.loc.file, self.loc.line, self.loc.column
         if not self.dry and place not in self.warned:
             self.warned.add(place)
-            warn_explicit(text, UserWarning, *place[:2], registry=_registries.setdefault(place[0], {}))
+            warn_explicit(self.in_their_words(text), UserWarning, *place[:2], registry=_registries.setdefault(place[0], {}))
 
     @contextmanager
     def unmarking(self) -> Iterator[None]:

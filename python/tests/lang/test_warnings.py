@@ -1,0 +1,265 @@
+"""Warnings of programs that are probably meant otherwise: they name the line and a way out."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import costate as ti
+
+N = 6
+
+
+def said(function, *args):
+    """What is warned of while a kernel is compiled: (text, line below the `def`)."""
+    first = function.__code__.co_firstlineno
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        kernel = ti.kernel(function)
+        kernel(*args)
+        kernel(*args)
+    assert all(w.category is UserWarning and w.filename == __file__ for w in seen)
+    return [(str(w.message), w.lineno - first) for w in seen]
+
+
+def numbers(count=N):
+    return np.linspace(1, 2, count, dtype=np.float32)
+
+
+X = ti.types.ndarray(dtype=ti.f32, ndim=1)
+
+
+# -- what iterations of a parallel loop leave to others ----------------------------
+
+
+def test_a_variable_that_goes_from_one_iteration_to_the_next():
+    def k(x: X, y: X):
+        v = 0.0
+        for t in range(N):
+            v = 0.5 * v + x[t]
+            y[t] = v
+
+    ((text, line),) = said(k, numbers(), numbers())
+    assert line == 2
+    assert text.startswith("all iterations of this loop share `v`, and run in parallel: what they read there (line ")
+    assert ": `v = 0.5 * v + x[t]`) is left to chance, since others change it. To run them in order, put "  in text
+    assert "`ti.loop_config(serialize=True)` in front of the loop; for sums, products, minima and maxima over all of them" in text
+    assert text.endswith("what belongs to one iteration gets its first value inside of the loop")
+
+
+def test_an_array_that_goes_from_one_iteration_to_the_next():
+    def k(x: X):
+        for t in range(N - 1):
+            v = 2.0 * x[t]
+            x[t + 1] = v
+
+    ((text, line),) = said(k, numbers())
+    assert line == 1
+    assert text.startswith("iterations of this loop read elements of `x` (line ")
+    assert ": `v = 2.0 * x[t]`) that others change (line " in text and ": `x[t + 1] = v`), but they run in parallel" in text
+    assert "`ti.loop_config(serialize=True)` in front of the loop; else write to another array, or launch a kernel once" in text
+
+
+def carried_sum(x: X, y: X):
+    v = 0.0
+    for t in x:
+        v += x[t]
+        y[t] = v
+
+
+def largest(x: X, y: X):
+    v = 0.0
+    for t in x:
+        v = max(v, x[t])
+    y[0] = v
+
+
+def states(x: X, y: X):
+    state = 0
+    for t in x:
+        if state == 0 and x[t] > 1.5:
+            state = 1
+        elif state == 1 and x[t] < 1.2:
+            state = 2
+        y[t] = state
+
+
+def scratch(x: X, y: X):
+    v = ti.Vector([0.0, 0.0])
+    for t in x:
+        v[0] = x[t]
+        y[t] = v[0]
+
+
+@ti.func
+def decay(v: ti.template(), by):
+    v = 0.5 * v + by
+
+
+def in_a_function(x: X, y: X):
+    v = 0.0
+    for t in x:
+        decay(v, x[t])
+    y[0] = v
+
+
+def two(x: X, y: X):
+    a, b = 0.0, 1.0
+    for t in x:
+        a, b = b, a + x[t]
+        y[t] = a
+
+
+def by_hand(x: X, y: X):
+    for t in x:
+        y[0] = y[0] + x[t]
+
+
+def behind_a_border(x: X, y: X):
+    for t in x:
+        if t > 0 and t < N:
+            x[t] = x[t - 1] + y[t]
+
+
+def backwards(x: X, y: X):
+    for t in range(N - 1):
+        x[N - 2 - t] = x[N - 1 - t] + y[t]
+
+
+def grouped(x: X, y: X):
+    for I in ti.grouped(ti.ndrange((1, N))):
+        x[I] = x[I - 1] + y[I]
+
+
+def triangle(x: X, y: X):
+    for t in x:
+        v = y[t]
+        for s in range(t):
+            v -= x[s]
+        x[t] = v
+
+
+def products(x: X, y: X):
+    for t, s in ti.ndrange(N, N):
+        y[t] = y[t] + x[s]
+
+
+@pytest.mark.parametrize("function", [
+    carried_sum, largest, states, scratch, in_a_function, two, by_hand, behind_a_border, backwards, grouped, triangle, products])
+def test_what_depends_on_the_order(function):
+    assert len(said(function, numbers(), numbers())) == 1
+
+
+def total(x: X, y: X):
+    v = 0.0
+    for t in x:
+        v += x[t]
+    y[0] = v
+
+
+def total_in_an_array(x: X, y: X):
+    for t in x:
+        y[0] += x[t]
+        ti.atomic_max(y[1], x[t])
+
+
+def smallest(x: X, y: X):
+    v = 9.0
+    for t in x:
+        if x[t] < v:
+            ti.atomic_min(v, x[t])
+    y[0] = v
+
+
+def flag(x: X, y: X):
+    found = False
+    for t in x:
+        if not found and x[t] > 1.5:
+            found = True
+    y[0] = found
+
+
+def own(x: X, y: X):
+    for t in x:
+        x[t] = x[t] * 2.0
+        y[t] = x[t] + y[t]
+
+
+def even_and_odd(x: X, y: X):
+    for t in range(N // 2):
+        x[2 * t] = 0.5 * x[2 * t + 1]
+    for t in range(0, N, 2):
+        y[t] = 0.5 * y[t + 1]
+    for t in x:
+        if t % 2 == 0:
+            x[t] = 0.5 * x[t + 1]
+    for t in x:
+        if t % 2 == 0:
+            continue
+        x[t] = 0.5 * x[t - 1]
+
+
+def one_iteration(x: X, y: X):
+    v = 0.0
+    for _ in range(1):
+        for t in range(N):
+            v = 0.5 * v + x[t]
+        for t in range(N - 1):
+            y[t + 1] = y[t] + v
+
+
+def one_of_them(x: X, y: X):
+    for t in x:
+        if t == 0:
+            for s in range(N - 1):
+                x[s + 1] = x[s]
+            y[0] = y[0] + 1.0
+
+
+def in_order(x: X, y: X):
+    v = 0.0
+    ti.loop_config(serialize=True)
+    for t in range(N - 1):
+        v = 0.5 * v + x[t]
+        y[t + 1] = y[t] + v
+
+
+def indirect(x: X, y: X):
+    for t in x:
+        s = int(x[t])
+        y[s] = y[t]
+        x[t + s] = 1.0
+
+
+def of_another_array(x: X, y: X):
+    for t in range(N - 1):
+        y[t] = x[t + 1] - x[t]
+
+
+def serial_inside(x: ti.types.ndarray(dtype=ti.f32, ndim=2)):
+    for t in range(N):
+        for s in range(N - 1):
+            x[t, s + 1] = x[t, s]
+
+
+@pytest.mark.parametrize("function", [
+    total, total_in_an_array, smallest, flag, own, even_and_odd, one_iteration, one_of_them, in_order, indirect, of_another_array])
+def test_what_does_not(function):
+    assert said(function, numbers(), numbers()) == []
+
+
+def test_loops_inside_are_in_order():
+    assert said(serial_inside, np.ones((N, N), np.float32)) == []
+
+
+def test_fields_by_the_names_that_they_have_in_the_program():
+    heat, named = ti.field(ti.f32, N), ti.field(ti.f32, (), name="the loss")
+
+    def k():
+        for t in range(N - 1):
+            heat[t + 1] = 0.5 * heat[t]
+        for t in range(N):
+            named[None] = named[None] + heat[t]
+
+    first, second = said(k)
+    assert "elements of `heat` (" in first[0] and "share `the loss`, " in second[0]
