@@ -263,3 +263,60 @@ def test_fields_by_the_names_that_they_have_in_the_program():
 
     first, second = said(k)
     assert "elements of `heat` (" in first[0] and "share `the loss`, " in second[0]
+
+
+# -- variables whose first value gives them a type ---------------------------------
+
+
+def test_the_line_that_gave_a_variable_its_type(double):
+    def k(x: X):
+        w, v = 0, ti.Vector([0, 0])
+        for t in x:
+            w += x[t]
+            ti.atomic_max(w, x[t])
+        v[0] = 0.5
+        n = 0
+        n = n + x[0]
+        x[0] = w + n
+
+    texts = said(k, numbers())
+    assert [line for _, line in texts] == [3, 4, 5, 7]
+    at = k.__code__.co_firstlineno
+    pair = f"(line {at + 1}: `w, v = 0, ti.Vector([0, 0])`)"
+    assert texts[0][0] == (f"Atomic update may lose precision: i32 <- f32; `cast` says that this is meant; `w` is i32 by its first value "
+                           f"{pair}: there `w: ti.f32 = ...` makes it f32")
+    assert texts[1][0].endswith("`w: ti.f32 = ...` makes it f32")
+    assert texts[2][0].endswith(f"`v` is i32 by its first value {pair}: there `ti.Vector([...], ti.f64)` makes it f64")
+    assert texts[3][0].endswith(f"`n` is i32 by its first value (line {at + 6}: `n = 0`): there `n: ti.f32 = ...` makes it f32")
+
+
+def test_wider_floats():
+    z = ti.field(ti.f64, N)
+
+    def k():
+        w = 0.0
+        for t in z:
+            w += z[t]
+        many = ti.Vector([0.0] * 40)
+        many[1] = z[0]
+        z[0] = w + many[1]
+
+    texts = said(k)
+    assert [text.split(";")[0] for text, _ in texts] == [
+        "Atomic update may lose precision: f32 <- f64", "Assign may lose precision: f32 <- f64"]
+    assert texts[0][0].endswith("`w: ti.f64 = ...` makes it f64") and "`many` is f32 by its first value" in texts[1][0]
+
+
+def test_variables_with_a_type_of_their_own():
+    z = ti.field(ti.f64, N)
+
+    def k():
+        w: ti.f64 = 0
+        v = ti.Vector([0, 0], ti.f64)
+        for t in z:
+            w += z[t]
+        v[0] = 0.5
+        v += z[0]
+        z[0] = w + v[0]
+
+    assert said(k) == []

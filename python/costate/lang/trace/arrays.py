@@ -74,7 +74,7 @@ class Element(Place):
         b = require("an element")
         place = _written(self, b)
         b.trace.store(self.array.handle, self.dtype.core, place,
-                      scalar_for(value, self.dtype, "an element"), b.loc)
+                      scalar_for(value, self.dtype, "an element", self.first), b.loc)
 
     @staticmethod
     def check_operand(value: Any) -> None:
@@ -129,12 +129,12 @@ class Element(Place):
                                      "another type")
         if op in ("min", "max"):
             if not is_number(value):
-                warn_of_loss("Atomic update", dtype, value)
+                warn_of_loss("Atomic update", dtype, value, self.first)
             return getattr(Op, op), handle_of(arith.limited(op, value, dtype), dtype)
         check_fits(value, dtype, "an element")
         kept = arith.whole(value, dtype) if op in ("add", "sub") else value
         if not (is_number(value) and kept == value):
-            warn_of_loss("Atomic update", dtype, value)
+            warn_of_loss("Atomic update", dtype, value, self.first)
         handle = handle_of(kept, dtype)
         if op == "sub":  # of a `dtype`: the negative of an unsigned number depends on its width
             return Op.add, require("-=").pure(Op.neg, dtype, handle)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from costate.errors import QuadrantsTypeError
@@ -14,6 +16,7 @@ from costate.lang.values.expr import Expr, condition_handle, dtype_of, handle_of
 from costate.lang.values.matrix import Matrix, swizzle_of
 
 if TYPE_CHECKING:
+    from costate import _core
     from costate.lang.base.dtypes import DataType
 
 
@@ -24,14 +27,40 @@ def _loses(dtype: DataType, value: Any) -> bool:
     return dtypes.promote(dtype, given) is not dtype
 
 
-def warn_of_loss(what: str, dtype: DataType, value: Any) -> None:
+@dataclass(frozen=True)
+class First:
+    """The statement that gave a variable its first value, and so its type."""
+
+    name: str
+    loc: _core.Loc
+    is_vector: bool
+
+    def text(self, dtype: DataType, given: DataType) -> str:
+        """How it gets the type that holds both."""
+        wide, loc = dtypes.promote(dtype, given), self.loc
+        file = "" if require("a variable").loc.file == loc.file else f" of {loc.file}"
+        line = linecache.getline(loc.file, loc.line).strip()
+        return f"; `{self.name}` is {dtype} by its first value (line {loc.line}{file}: `{line}`): there " + (
+            f"`ti.Vector([...], ti.{wide})`" if self.is_vector else f"`{self.name}: ti.{wide} = ...`") + f" makes it {wide}"
+
+
+def warn_of_loss(what: str, dtype: DataType, value: Any, first: First | None = None) -> None:
     """Warns, once for each place, where a value is stored as a type that does not hold it, as Quadrants does."""
     b = require("an assignment")
     if _loses(dtype, value):
-        b.warn(f"{what} may lose precision: {dtype} <- {dtype_of(value)}; `cast` says that this is meant")
+        given = dtype_of(value)
+        b.warn(f"{what} may lose precision: {dtype} <- {given}; `cast` says that this is meant" + (
+            first.text(dtype, given) if first else ""))
 
 
-def scalar_for(value: Any, dtype: DataType, what: str) -> Any:
+def note_first(place: Any, name: str) -> None:
+    """The current statement gives a new variable its first value."""
+    is_vector = not isinstance(place, Variable)
+    for one in place.places if isinstance(place, Group) else [place]:
+        one.first = First(name, require("a variable").loc, is_vector)
+
+
+def scalar_for(value: Any, dtype: DataType, what: str, first: First | None = None) -> Any:
     """The handle of what is stored as a `dtype`."""
     if isinstance(value, Matrix) and len(value.entries) == 1:
         value = value.entries[0]
@@ -39,7 +68,7 @@ def scalar_for(value: Any, dtype: DataType, what: str) -> Any:
         raise QuadrantsTypeError(f"{describe(value)} cannot be assigned to {what}, which is a "
                                  f"number of type {dtype}")
     check_fits(value, dtype, what)
-    warn_of_loss("Assign", dtype, value)
+    warn_of_loss("Assign", dtype, value, first)
     return handle_of(value, dtype)
 
 
@@ -56,6 +85,7 @@ class Place:
 
     is_local: Any = False      # whether it is a local variable, or has parts that are
     is_element: Any = False    # of an array
+    first: First | None = None     # of a variable with a name
     dtype: Any
 
     def get(self) -> Any:
@@ -104,7 +134,7 @@ class Variable(Place):
             return
         b = require("a variable")
         b.changes(self)
-        b.trace.assign(self.handle, scalar_for(value, self.dtype, "a variable"), b.loc)
+        b.trace.assign(self.handle, scalar_for(value, self.dtype, "a variable", self.first), b.loc)
 
     def update(self, op: str, value: Any) -> Any:
         return _updated(self, op, value) if self.element is None else self.element.update(op, value)
@@ -258,7 +288,7 @@ class LocalElement(Place):
         b = require("an element")
         b.changes(self.array)
         b.trace.store_local(self.array.handle, index_handle(self.position),
-                            scalar_for(value, self.dtype, "an element"), b.loc)
+                            scalar_for(value, self.dtype, "an element", self.array.first), b.loc)
 
     update = _updated
 

@@ -22,7 +22,7 @@ from costate.lang.trace.early import contains_return
 from costate.lang.trace.expressions import BINARY, Expressions, is_value
 from costate.lang.trace.frame import Block, Bound, Given
 from costate.lang.trace.message import MOST_ASSERTED, Text
-from costate.lang.trace.places import Group, LocalArray, Place, Variable, is_shared
+from costate.lang.trace.places import Group, LocalArray, Place, Variable, is_shared, note_first
 from costate.lang.values import arith, linalg
 from costate.lang.values.describe import describe
 from costate.lang.values.elementwise import elementwise
@@ -192,7 +192,9 @@ class Statements(Expressions):
             self.frame.bind(name, Bound(value))
             return
         if self.frame.will_change(name):
-            self.frame.bind(name, self.frame.variable(name, value))
+            made = self.frame.variable(name, value)
+            note_first(made, name)
+            self.frame.bind(name, made)
         elif isinstance(value, Matrix):
             self.frame.bind(name, Bound(self.fixed(value)))
         else:

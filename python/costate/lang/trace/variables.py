@@ -61,5 +61,6 @@ def _element_with(builder: Builder, value: Expr, variable: LocalArray | Variable
     builder.labels[len(builder.arguments)] = variable.owner[1] if variable.owner else None
     Hidden(builder, variable.dtype, ())
     element = Element(array, [])
+    element.first = variable.first
     element.set(value)
     return element
