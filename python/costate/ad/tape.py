@@ -176,6 +176,7 @@ class Tape:
         self._clear_loss()
         self.resume()
         state.tape = self
+        state.recordings += 1
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:

@@ -486,6 +486,7 @@ def test_what_nobody_can_follow(fields, use, mode):
     use(x, y, k)
 
 
+@pytest.mark.filterwarnings("ignore:the gradient of a field is 0 inside")
 def test_arrays_print_compare_and_are_kept_as_before(fields):
     x, y, loss = fields
     with ti.ad.Tape(loss):

@@ -320,3 +320,80 @@ def test_variables_with_a_type_of_their_own():
         z[0] = w + v[0]
 
     assert said(k) == []
+
+
+# -- gradients that are 0 ----------------------------------------------------------
+
+
+@pytest.fixture
+def program():
+    """(parameter, array, loss, kernel)."""
+    p, loss = (ti.field(ti.f32, (), needs_grad=True, name=name) for name in ("p", "loss"))
+    x = ti.field(ti.f32, N, needs_grad=True, name="x")
+
+    @ti.kernel
+    def k():
+        for i in x:
+            loss[None] += (x[i] * p[None]) ** 2
+
+    p[None] = 3
+    x.fill(1)
+    return p, x, loss, k
+
+
+def test_gradients_that_are_read_too_early(program):
+    p, x, loss, k = program
+    with ti.ad.Tape(loss):
+        k()
+        with pytest.warns(UserWarning, match=r"the gradient of field `p` is 0 inside of the `with` of the `Tape`, which adds gradients "
+                                             "at its end: read it after that") as seen:
+            assert p.grad[None] == 0
+        with pytest.warns(UserWarning, match="gradient of field `x` is 0 inside"):
+            x.grad.to_numpy()
+    assert seen[0].filename == __file__ and p.grad[None] == 36
+
+
+def test_parameters_that_the_host_writes_too_late(program):
+    p, x, loss, k = program
+    with ti.ad.Tape(loss):
+        p[None] = 2
+        x[1] = 4
+        k()
+    with pytest.warns(UserWarning, match=r"the gradient of field `p` is 0 because the host has written field `p` inside of the `with` "
+                                         r"of the `Tape` \(.*test_warnings.py:\d+\): a gradient is that of what stood there before. Write"):
+        assert p.grad[None] == 0
+    with pytest.warns(UserWarning, match="gradient of field `x` is 0"):
+        assert x.grad[1] == 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert x.grad[0] == 8 and x.grad.to_numpy().tolist() == [8, 0, 8, 8, 8, 8]
+
+
+@pytest.mark.parametrize("write", [
+    lambda x: x.fill(2), lambda x: x.from_numpy(np.full(N, 2, np.float32))], ids=["fill", "from_numpy"])
+def test_whole_arrays_that_the_host_writes_too_late(program, write):
+    p, x, loss, k = program
+    with ti.ad.Tape(loss):
+        write(x)
+        k()
+    with pytest.warns(UserWarning, match="gradient of field `x` is 0 because"):
+        x.grad.to_numpy()
+
+
+def test_gradients_that_are_0_for_other_reasons(program):
+    p, x, loss, k = program
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with ti.ad.Tape(loss):
+            assert p.grad[None] == 0    # nothing is recorded yet
+            k()
+            p[None] = 0
+        assert p.grad[None] == 36
+        with ti.ad.Tape(loss):
+            k()
+        assert x.grad[0] == 0
+        with ti.ad.Tape(loss):
+            p[None] = 1
+            k()
+        p.grad.fill(0)
+        assert p.grad[None] == 0

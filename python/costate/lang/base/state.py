@@ -37,6 +37,7 @@ class _State(threading.local):
     keys = None       # of `hidden`: the keys of random numbers, by specialisation
     capture: Any = None    # what becomes a graph
     sequence: Any = None   # a run of a function of another library, which launches several kernels
+    recordings = 0    # how many a `Tape` has begun
     tracing = 0       # inside of a kernel that is compiled
     loud = False      # whether one of these wants to know about launches
 

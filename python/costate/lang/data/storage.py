@@ -21,7 +21,7 @@ from costate.lang.base.hooks import Hook
 from costate.lang.base.number import is_alive, read_array
 from costate.lang.base.state import state
 from costate.lang.base.threads import get_ident
-from costate.lang.data import activity, clear
+from costate.lang.data import activity, clear, zeros
 from costate.lang.data.handle import Handle
 from costate.lang.data.shared_memory import SharedMemory
 from costate.lang.values.builder import current
@@ -136,6 +136,7 @@ class Storage(SharedMemory):
     _make_companion: Any      # for "grad" or "dual"
     _node: Any = None         # the node that a field is placed in
     _sparse_node: Any = None  # the same, if what is active of it is kept
+    _host_writes: Any = None  # inside of a `Tape`, see zeros.py
 
     def __init__(self, dtype: DataType, element_shape: tuple[int, ...] = (), needs_grad: bool = False,
                  needs_dual: bool = False, name: str = "") -> None:
@@ -437,6 +438,7 @@ class Storage(SharedMemory):
         leaves = [given] if is_alive(given) else scalars.leaves(given)
         if not any(map(is_alive, leaves)):
             numbers.check_plain(leaves)
+            zeros.note_write(self, place)
         else:
             place = place if isinstance(place, tuple) else (place,)
             place = tuple([k + extent if k < 0 else k for k, extent in zip(place, (*self.shape, *self.element_shape))])
@@ -512,6 +514,8 @@ class Storage(SharedMemory):
             self._stop_tangent()
         if state.loud and (isinstance(given, (list, tuple)) or array.dtype == object or is_alive(given)):
             self._note_numbers((), given)
+        elif state.loud:
+            zeros.note_write(self, ())
 
     def _check_shared(self, what: str) -> None:
         if not runtime.shares_memory():
@@ -681,20 +685,35 @@ class Companion(Storage):
     def _make_companion(self, which: Any) -> Any:
         return Companion(self, which)
 
-    def _write(self, index: Any, value: float, component: tuple[Any, ...] = ()) -> None:
+    def _used(self) -> None:
+        """The host writes it: what it holds is no riddle."""
         if self._user != get_ident():
             claim(self)
+        self._strong._host_writes = None
+
+    def _write(self, index: Any, value: float, component: tuple[Any, ...] = ()) -> None:
+        self._used()
         super()._write(index, value, component)
 
     def from_numpy(self, array: Any) -> None:
-        if self._user != get_ident():
-            claim(self)
+        self._used()
         super().from_numpy(array)
 
     def fill(self, value: Any) -> None:
-        if self._user != get_ident():
-            claim(self)
+        self._used()
         super().fill(value)
+
+    def __getitem__(self, key: Any) -> Any:
+        found = super().__getitem__(key)
+        if self.which == "grad" and (self.element_shape or found == 0):
+            zeros.tell_of_zeros(self, self._index(key), found.entries if self.element_shape else found)
+        return found
+
+    def _copied(self) -> np.ndarray[Any, Any]:
+        found = super()._copied()
+        if self.which == "grad" and (state.loud or self._strong._host_writes is not None):
+            zeros.tell_of_zeros(self, (), found)
+        return found
 
     grad = property(lambda self: self.companion("grad"))
     dual = property(lambda self: self.companion("dual"))
