@@ -15,7 +15,7 @@ from costate import _core
 from costate.ad.check import Saved, compare
 from costate.ad.host_numbers import HiddenNumbers, TapeNumbers
 from costate.errors import BadArgument, CannotReplay, QuadrantsRuntimeError
-from costate.lang.base import dtypes, progress, runtime
+from costate.lang.base import callers, dtypes, progress, runtime
 from costate.lang.base.enums import AutodiffMode
 from costate.lang.base.explain import in_python
 from costate.lang.base.options import bytes_in
@@ -428,10 +428,21 @@ class Tape:
         self._look_at_tensors()
         for past in self.pasts:
             past.compare()
+        self._tell_of_no_gradients()
         storage.flush()
         loss = None if self.loss is None else self._loss_array()
         with shown(self.progress) as told:
             self.core.backward(loss, clear_written=self.clear_gradients, all_or_nothing=self.all_or_nothing, **told)
+
+    def _tell_of_no_gradients(self) -> None:
+        """Of a recording in which no array but the loss has one."""
+        others = self.tensors or self.copies or self.pasts or self.numbers.made or not isinstance(self.loss, Storage)
+        if others or any(array.has_grad and array is not self.loss.core() for array, _ in self.arrays.values()):
+            return
+        names = dict.fromkeys(name for found in self.found for name in found.names_read())
+        if names:
+            callers.warn(f"the `Tape` gives no gradients: none of the arrays that its kernels read ({', '.join(names)}) has one; make "
+                         "them with `needs_grad=True`")
 
     def _loss_array(self) -> Any:
         if isinstance(self.loss, Storage):

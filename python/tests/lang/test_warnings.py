@@ -397,3 +397,54 @@ def test_gradients_that_are_0_for_other_reasons(program):
             k()
         p.grad.fill(0)
         assert p.grad[None] == 0
+
+
+# -- arrays without gradients ------------------------------------------------------
+
+
+@ti.kernel
+def squares(x: X, loss: ti.types.ndarray(dtype=ti.f32, ndim=0)):
+    for i in x:
+        loss[None] += x[i] ** 2
+
+
+@ti.kernel
+def clear(g: X):
+    for i in g:
+        g[i] = 0
+
+
+def test_a_tape_without_gradients():
+    x, y, loss = ti.ndarray(ti.f32, N), ti.ndarray(ti.f32, N, needs_grad=True), ti.ndarray(ti.f32, (), needs_grad=True)
+    with pytest.warns(UserWarning, match=r"the `Tape` gives no gradients: none of the arrays that its kernels read \(`x`\) has one; "
+                                         "make them with `needs_grad=True`") as seen:
+        with ti.ad.Tape(loss):
+            squares(x, loss)
+    assert seen[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with ti.ad.Tape(loss):
+            squares(x, loss)
+            squares(y, loss)
+        with ti.ad.Tape(loss):
+            loss[None] = x[0]
+            squares(y, loss)
+
+
+def test_a_gradient_by_hand_that_goes_nowhere():
+    x, y, loss = ti.ndarray(ti.f32, N), ti.ndarray(ti.f32, N, needs_grad=True), ti.ndarray(ti.f32, (), needs_grad=True)
+    with pytest.warns(UserWarning, match=r"the gradient of kernel `squares` goes nowhere: none of the arrays that it reads \(`x`\) has "
+                                         "one; make them with `needs_grad=True`") as seen:
+        squares.grad(x, loss)
+        squares.grad(x, loss)
+    assert len(seen) == 1 and seen[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        squares.grad(y, loss)
+
+
+def test_none_for_a_gradient():
+    x = ti.ndarray(ti.f32, N)
+    with pytest.raises(ti.QuadrantsRuntimeTypeError, match="`g`.* is None, which is no ndarray; `x.grad` is None of an ndarray that is "
+                                                           "made without `needs_grad=True`"):
+        clear(x.grad)

@@ -505,6 +505,9 @@ class ArrayParameter:
             values.tensors[len(values.items)] = value
         elif isinstance(value, np.ndarray):
             array = self._numpy(value, values)
+        elif value is None:
+            raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` is None, which is no ndarray; `x.grad` is None of an ndarray that is "
+                                            "made without `needs_grad=True`")
         else:
             raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` (type={type(value)}) cannot be "
                                             "converted into required type ndarray; pass an ndarray "

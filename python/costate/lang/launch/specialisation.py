@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sys
-import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from costate import _core
 from costate.errors import CannotCapture, CannotReplay, Error, QuadrantsRuntimeTypeError, RecursiveCall
-from costate.lang.base import dtypes, profiling, runtime
+from costate.lang.base import callers, dtypes, profiling, runtime
 from costate.lang.base.explain import in_python
 from costate.lang.base.state import state, unrecorded
 from costate.lang.base.threads import get_ident, lock
@@ -33,7 +33,6 @@ from costate.lang.values.expr import is_number, is_scalar
 from costate.lang.values.matrix import Matrix
 
 if TYPE_CHECKING:
-    from costate import _core
     from costate.lang.launch.arguments import Values
     from costate.lang.launch.kernel import Kernel
     from costate.lang.trace.watch import Seen
@@ -91,9 +90,8 @@ class Specialisation:
         before = len(known.others)
         self.others, known.others = [known, *known.others][:MOST_VARIANTS - 1], []
         if len(self.others) == MOST_VARIANTS - 1 > before:
-            warnings.warn(f"kernel `{self.name}` is compiled again whenever a member of an object that it reads is "
-                          "replaced, which has happened often: make a parameter of a number that changes, or an element of a "
-                          "field", stacklevel=2)
+            callers.warn(f"kernel `{self.name}` is compiled again whenever a member of an object that it reads is "
+                         "replaced, which has happened often: make a parameter of a number that changes, or an element of a field")
 
     def _trace(self, kernel: Kernel, args: tuple[Any, ...], values: Values, aliases: dict[int, int] | None,
                options: _core.KernelOptions, validation: bool) -> None:
@@ -137,6 +135,7 @@ class Specialisation:
         self.seen = builder.watch.sealed()
         self.keyed |= self.seen.objects()
         self.order, self.written = self._order(builder.arguments), builder.written
+        self.read, self.has_told = tuple(k for k in builder.read if not isinstance(builder.arguments[k], Hidden)), False
 
     @staticmethod
     def _split_changed(kernel: Kernel, frame: Frame) -> None:
@@ -224,6 +223,18 @@ class Specialisation:
         if self.cap:
             self.cap.check(self.name, self.own.arrays)
 
+    def names_read(self) -> list[str]:
+        """Those of the arrays of floats that the kernel reads."""
+        return [f"`{self.names[k]}`" for k in self.read if self.names[k]]
+
+    def tell_of_no_gradients(self, args: list[Any]) -> None:
+        """Once, of gradients that go nowhere."""
+        self.has_told = True
+        if self.read and any(one.has_grad for one in args if isinstance(one, _core.Array)) and not any(
+                args[k].has_grad for k in self.read):
+            callers.warn(f"the gradient of kernel `{self.name}` goes nowhere: none of the arrays that it reads "
+                         f"({', '.join(self.names_read()) or 'fields'}) has one; make them with `needs_grad=True`")
+
     def check_hosts(self, values: Values, args: list[Any]) -> None:
         """What launches with arrays of NumPy would lose."""
         if values.hosts and self.written:
@@ -308,6 +319,8 @@ class Specialisation:
         args = self.arguments(items, own)
         if mode != "grad":
             self.check_hosts(values, args)
+        elif not (self.has_told or values.tensors):
+            self.tell_of_no_gradients(args)
         with self.enough_blocks(), in_python(self.names):
             if initial_state:
                 launch(*args, initial_state=True)

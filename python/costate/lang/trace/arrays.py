@@ -60,6 +60,8 @@ class Element(Place):
 
     def get(self) -> Expr:
         b = require("an element")
+        if self.dtype.is_float and not b.dry:
+            b.read[self.array.argument] = None
         if b.check:
             b.check.read(self)
         place = self.located()

@@ -63,6 +63,7 @@ class Builder:
         self.labels: dict[int, str | None] = {}        # names of arguments, for messages
         self.watch: Any = None       # of objects of Python whose members are read, see watch.py
         self.written: set[int] = set()    # the arguments whose elements the kernel changes
+        self.read: dict[int, None] = {}   # those whose elements it reads, if these are floats
         self.arrays: dict[Any, Any] = {}        # id of the host array -> traced array
         self.loop_hint: dict[Any, Any] = {}
         self.has_drawn = False  # random numbers
