@@ -448,3 +448,31 @@ def test_none_for_a_gradient():
     with pytest.raises(ti.QuadrantsRuntimeTypeError, match="`g`.* is None, which is no ndarray; `x.grad` is None of an ndarray that is "
                                                            "made without `needs_grad=True`"):
         clear(x.grad)
+
+
+# -- arguments -------------------------------------------------------------------
+
+
+@ti.kernel
+def scale(x: X, s: ti.f32, n: ti.i32):
+    for i in x:
+        x[i] *= s * n
+
+
+@ti.kernel
+def corner(x: ti.types.ndarray()):
+    x[0, 0] = 1
+
+
+@pytest.mark.parametrize("call, text", [
+    (lambda: scale(np.ones(3), 1.0, 2), "kernel `scale`: .*required dtype=f32, but f64 is provided for `x`; pass an array of f32 "
+                                        r"\(`x.astype\(np.float32\)` of one of NumPy\), or leave `dtype` out of the annotation"),
+    (lambda: scale(np.ones((3, 3), np.float32), 1.0, 2), "kernel `scale`: .*required ndim=1, but 2d is provided for `x`"),
+    (lambda: scale(numbers(), 1.0, 2.5), "kernel `scale`: Argument `n` .*cannot be converted into required type i32"),
+    (lambda: scale(np.ones(3, np.complex64), 1.0, 2), "kernel `scale`, argument `x`: arrays of dtype complex64 are not supported"),
+    (lambda: scale(ti.field(ti.f32, 3), 1.0, 2), "kernel `scale`: .*parameter `x`: a field is passed as `ti.template"),
+    (lambda: corner(numbers()), "the array `x` with 1 dimensions is accessed with 2 indices"),
+], ids=["dtype", "rank", "number", "kind", "field", "indices"])
+def test_arguments_by_the_names_of_kernel_and_parameter(call, text):
+    with pytest.raises((TypeError, ti.QuadrantsIndexError), match=text):
+        call()

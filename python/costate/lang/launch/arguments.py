@@ -467,7 +467,8 @@ class ArrayParameter:
         if kind.dtype is not None and kind.dtype is not dtype:
             raise QuadrantsRuntimeTypeError(f"Invalid argument into `types.ndarray()`: required "
                                             f"dtype={kind.dtype}, but {dtype} is provided for "
-                                            f"`{self.name}`")
+                                            f"`{self.name}`; pass an array of {kind.dtype} ("
+                                            f"`x.astype(np.{kind.dtype.np.name})` of one of NumPy), or leave `dtype` out of the annotation")
         if kind.ndim is not None and kind.ndim != ndim:
             raise QuadrantsRuntimeTypeError(f"Invalid argument into `types.ndarray()`: required "
                                             f"ndim={kind.ndim}, but {ndim}d is provided for "

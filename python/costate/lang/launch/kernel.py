@@ -235,11 +235,7 @@ class Kernel(OfTheHost):
             plain.refuse("a derivative or report")
         runtime.runtime()
         declared.use()
-        values = Values(numbers)
-        for parameter, given in zip(self.parameters, args):
-            before = len(values.items)
-            parameter.bind(given, values)
-            values.counts.append(len(values.items) - before)
+        values = self._bound(args, Values(numbers))
         aliases = aliases_of(values.items)
         if aliases:
             values.key.append(tuple(aliases.items()))
@@ -252,6 +248,18 @@ class Kernel(OfTheHost):
             values.serial = True
             found = self._found(args, values, aliases, validation)
         return found, values
+
+    def _bound(self, args: tuple[Any, ...], values: Values) -> Values:
+        """What the parameters make of the arguments."""
+        for parameter, given in zip(self.parameters, args):
+            before = len(values.items)
+            try:
+                parameter.bind(given, values)
+            except Exception as error:
+                _name_argument(error, self.__name__, parameter.name)
+                raise
+            values.counts.append(len(values.items) - before)
+        return values
 
     def _found(self, args: tuple[Any, ...], values: Values, aliases: dict[int, int] | None, validation: bool) -> Specialisation:
         key = tuple(values.key)
@@ -390,6 +398,14 @@ class Kernel(OfTheHost):
 
     def __repr__(self) -> str:
         return f"<kernel {self.__qualname__}>"
+
+
+def _name_argument(error: Exception, kernel: str, parameter: str) -> None:
+    """An error of an argument says which of which kernel it is."""
+    text = error.args[0] if error.args else None
+    if isinstance(text, str):
+        which = "" if f"`{parameter}`" in text else f", argument `{parameter}`"
+        error.args = (f"kernel `{kernel}`{which}: {text}", *error.args[1:])
 
 
 class _Known:

@@ -284,7 +284,7 @@ class TracedArray:
             return Element(self, handles)
         if len(index) == self.ndim - 1 and getattr(getattr(self.host, "_node", None), "kind", "") == "dynamic":
             return list_at(self.host._node, handles)
-        raise QuadrantsIndexError(f"an array with {self.ndim} dimensions is accessed with {len(index)} indices")
+        raise QuadrantsIndexError(f"{self._name()} with {self.ndim} dimensions is accessed with {len(index)} indices")
 
     def _dimensions(self, count: int) -> list[Any]:
         """(first index, extent if it is known) of what so many indices are of."""
@@ -312,9 +312,14 @@ class TracedArray:
             return index_handle(arith.sub(k, low) if low else k)
         return index_handle(known_index(k, extent, self._text))
 
+    def _name(self) -> str:
+        b = require("an array")
+        named = b.labels.get(self.argument) or getattr(b.arguments[self.argument] if self.argument < len(b.arguments) else None, "name", None)
+        return f"the array `{named}`" if named else self.host.describe() if self.host else "an array"
+
     def _text(self) -> str:
         shape = (*(self.extents or ("?",) * self.ndim), *self.element_shape)
-        return f"{self.host.describe() if self.host else 'an array'} of shape {shape}"
+        return f"{self.host.describe() if self.host else self._name()} of shape {shape}"
 
     def traced_view(self, offset: Expr, size: int) -> TracedView:
         """A `BufferView` of this array."""
