@@ -7,6 +7,7 @@ for each, in u32, or u64 for types of 8 bytes.
 
 import numpy as np
 
+from costate.lang.base.callers import in_their_words
 from costate.lang.base.dtypes import f32, f64, i32, i64, u32, u64
 from costate.lang.data.annotations import template
 from costate.lang.data.ranges import static
@@ -109,7 +110,7 @@ def sort_scratch_slots(n, log256_max_n=None):
 def _word(dtype):
     """The unsigned type of `scratch` for numbers of a type."""
     if dtype.bits not in (32, 64):
-        raise TypeError(f"`ti.algorithms` takes numbers of 4 or 8 bytes, not {dtype}")
+        raise TypeError(in_their_words(f"`ti.algorithms` takes numbers of 4 or 8 bytes, not {dtype}"))
     return u64 if dtype.bits == 64 else u32
 
 

@@ -7,7 +7,6 @@ rank 0, and `stored` says that the host has written numbers into an array.
 from __future__ import annotations
 
 import heapq
-import warnings
 import weakref
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -15,7 +14,7 @@ import numpy as np
 
 from costate import _core
 from costate.errors import BadArgument, MissingGradient, NotDifferentiable
-from costate.lang.base import dtypes
+from costate.lang.base import callers, dtypes
 from costate.lang.base.number import Number, is_alive, is_short, not_differentiable, of_math
 from costate.lang.base.state import state
 from costate.lang.data import storage
@@ -155,7 +154,7 @@ class OfMath:
                 f"`numpy.{NAMES.get(name, name)}` or a function of `costate`, or `costate.stop_gradient(...)` for a constant")
         if not by_chance:
             raise NotDifferentiable(text)
-        warnings.warn(text, stacklevel=2)
+        callers.warn(text)
 
 
 #: Names of functions of `math` that NumPy has under others.

@@ -450,7 +450,7 @@ def test_none_for_a_gradient():
         clear(x.grad)
 
 
-# -- arguments -------------------------------------------------------------------
+# -- arguments, and the name of the package ----------------------------------------
 
 
 @ti.kernel
@@ -476,3 +476,68 @@ def corner(x: ti.types.ndarray()):
 def test_arguments_by_the_names_of_kernel_and_parameter(call, text):
     with pytest.raises((TypeError, ti.QuadrantsIndexError), match=text):
         call()
+
+
+PROGRAM = """
+import costate as lang
+
+@lang.func
+def f(x):
+    return x
+
+def call():
+    f(1.0)
+
+def vector():
+    lang.Vector(3)
+
+def ranges():
+    lang.ndrange((1, 2, 3))
+
+@lang.kernel
+def k(x: lang.types.ndarray()):
+    pass
+
+def field():
+    k(lang.field(lang.f32, 3))
+"""
+
+
+@pytest.mark.parametrize("name, text", [
+    ("call", "`@lang.func`"), ("vector", "`Vector.zero(lang.f32, 3)`"), ("ranges", "`lang.ndrange`"), ("field", "`lang.template()`")])
+def test_the_package_has_the_name_that_the_program_gives_it(tmp_path, name, text):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    names = {"__name__": "program"}
+    exec(compile(PROGRAM, str(tmp_path / "program.py"), "exec"), names)
+    with pytest.raises(ti.errors.Error) as seen:
+        names[name]()
+    assert text in str(seen.value) and "ti." not in str(seen.value)
+
+
+def test_numbers_of_the_host_that_math_has_seen_by_the_line_of_the_program(program):
+    import math
+    p, x, loss, _ = program
+
+    @ti.kernel
+    def add(v: ti.f32):
+        for i in x:
+            loss[None] += v * x[i]
+
+    p[None] = 2
+    with ti.ad.Tape(loss):
+        v = p[None]
+        constant = math.sin(v)
+        with pytest.warns(UserWarning, match="is `math.sin` of a number that comes from an element of field `p`") as seen:
+            add(constant)
+    assert seen[0].filename == __file__
+
+
+def test_random_numbers_of_python_by_the_line_of_the_kernel():
+    import random
+
+    def k(x: X):
+        for i in x:
+            x[i] = random.random()
+
+    ((text, line),) = said(k, numbers())
+    assert line == 2 and "use `ti.random()` for new ones" in text

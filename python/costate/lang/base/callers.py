@@ -1,10 +1,12 @@
-"""The lines of the user that calls have come from."""
+"""The lines of the user that calls have come from, and the name of the package there."""
 
 from __future__ import annotations
 
 import sys
 import warnings
 from types import FrameType
+
+from costate.lang.syntax.words import in_words_of
 
 
 def _of_the_user() -> tuple[int, FrameType]:
@@ -18,6 +20,11 @@ def _of_the_user() -> tuple[int, FrameType]:
 def warn(text: str) -> None:
     """A warning of the line of the user."""
     warnings.warn(text, stacklevel=_of_the_user()[0] + 1)
+
+
+def in_their_words(text: str) -> str:
+    """A text about `ti.name`, with the name that the package has where the call has come from."""
+    return in_words_of(_of_the_user()[1].f_globals, text)
 
 
 def line() -> str:

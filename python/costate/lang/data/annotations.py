@@ -9,6 +9,7 @@ import numpy as np
 
 from costate.errors import QuadrantsCompilationError, QuadrantsSyntaxError, QuadrantsTypeError
 from costate.lang.base import dtypes
+from costate.lang.base.callers import in_their_words
 from costate.lang.data.extents import extents
 from costate.lang.values import arith
 from costate.lang.values.expr import is_scalar
@@ -202,8 +203,8 @@ class UnpackedType(CompoundType):
     """A vector that is a member of a struct, and nothing else."""
 
     def _refuse(self, *_: Any, **__: Any) -> Any:
-        raise QuadrantsSyntaxError("`types.vector(..., unpacked=True)` is the type of a member of a `ti.dataclass`; leave "
-                                   "`unpacked` out")
+        raise QuadrantsSyntaxError(in_their_words("`types.vector(..., unpacked=True)` is the type of a member of a `ti.dataclass`; "
+                                                  "leave `unpacked` out"))
 
     __call__ = cast = field = ndarray = tensor = _refuse
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from costate.errors import QuadrantsSyntaxError, QuadrantsTypeError
+from costate.lang.base.callers import in_their_words
 from costate.lang.data.storage import Storage
 from costate.lang.values.expr import Expr, is_scalar
 from costate.lang.values.matrix import Matrix
@@ -54,9 +55,9 @@ def _order(axes: Any, count: int) -> tuple[int, ...]:
     if axes is None:
         return tuple(range(count))
     if not isinstance(axes, (tuple, list)) or not all(type(a) is int for a in axes):
-        raise QuadrantsTypeError(f"`axes` of `ti.ndrange` is a tuple of integers, not {axes!r}")
+        raise QuadrantsTypeError(in_their_words(f"`axes` of `ti.ndrange` is a tuple of integers, not {axes!r}"))
     if sorted(axes) != list(range(count)):
-        raise QuadrantsSyntaxError(f"`axes` of `ti.ndrange` has each of the numbers below {count} once, not {tuple(axes)}")
+        raise QuadrantsSyntaxError(in_their_words(f"`axes` of `ti.ndrange` has each of the numbers below {count} once, not {tuple(axes)}"))
     return tuple(axes)
 
 
@@ -72,8 +73,8 @@ class NDRange:
                 a = (a.start, a.stop)
             if isinstance(a, (tuple, list)):
                 if len(a) != 2:
-                    raise QuadrantsSyntaxError("each dimension of `ti.ndrange` is a number or a "
-                                               f"pair (lo, hi), not {a!r}")
+                    raise QuadrantsSyntaxError(in_their_words("each dimension of `ti.ndrange` is a number or a "
+                                                              f"pair (lo, hi), not {a!r}"))
                 lo, hi = a
             else:
                 lo, hi = 0, a

@@ -18,6 +18,7 @@ import numpy as np
 from costate import _core
 from costate.errors import CannotCapture, MissingGradient, QuadrantsRuntimeTypeError, QuadrantsSyntaxError
 from costate.lang.base import dtypes, runtime, scalars
+from costate.lang.base.callers import in_their_words
 from costate.lang.base.number import ReadArray, is_alive, refuse_array, refuse_constant
 from costate.lang.base.remembered import Remembered
 from costate.lang.base.state import records, state
@@ -124,9 +125,9 @@ def parameter_for(name: str, annotation: Any, position: int | str) -> Parameter:
         return StructParameter(name, annotation)
     if dataclasses.is_dataclass(annotation):
         return DataclassParameter(name, annotation)  # type: ignore[arg-type]
-    raise QuadrantsSyntaxError(f"Invalid type annotation (argument {position}) of parameter `{name}`: "
-                           f"{annotation!r}; use a data type such as `ti.f32`, "
-                           "`ti.types.ndarray()`, `ti.template()`, a vector type or a dataclass")
+    raise QuadrantsSyntaxError(in_their_words(f"Invalid type annotation (argument {position}) of parameter `{name}`: "
+                                              f"{annotation!r}; use a data type such as `ti.f32`, "
+                                              "`ti.types.ndarray()`, `ti.template()`, a vector type or a dataclass"))
 
 
 class OptionalParameter:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from costate.errors import ArgumentCountError, CannotReplay, QuadrantsRuntimeError, QuadrantsSyntaxError
-from costate.lang.base import declared
+from costate.lang.base import callers, declared
 from costate.lang.base import options as option_values
 from costate.lang.base import runtime, streams, threads
 from costate.lang.base import state as ad_state
@@ -405,7 +405,7 @@ def _name_argument(error: Exception, kernel: str, parameter: str) -> None:
     text = error.args[0] if error.args else None
     if isinstance(text, str):
         which = "" if f"`{parameter}`" in text else f", argument `{parameter}`"
-        error.args = (f"kernel `{kernel}`{which}: {text}", *error.args[1:])
+        error.args = (callers.in_their_words(f"kernel `{kernel}`{which}: {text}"), *error.args[1:])
 
 
 class _Known:

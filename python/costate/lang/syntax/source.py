@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
-import re
-import sys
 import textwrap
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +14,7 @@ from costate.errors import QuadrantsSyntaxError
 from costate.lang.syntax.graph_checkpoints import call_of
 from costate.lang.syntax.graph_loops import rewritten
 from costate.lang.syntax.stream_blocks import spliced
+from costate.lang.syntax.words import in_words_of
 
 
 def _move_named_conditions(tree: ast.Module) -> None:
@@ -126,9 +125,7 @@ class Source:
 
     def in_their_words(self, text: str) -> str:
         """A message about `ti.name`, with the name that the package has in the user's file."""
-        package = sys.modules["costate"]
-        name = next((k for k, v in self.function.__globals__.items() if v is package), "ti")
-        return re.sub(r"(?<![\w.])ti\.", f"{name}.", text)
+        return in_words_of(self.function.__globals__, text)
 
     def show(self, node: Any, text: str) -> str:
         """`text` below the line of the source, with a caret."""

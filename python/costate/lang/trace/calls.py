@@ -8,7 +8,6 @@ import math
 import random
 import string
 import types
-import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -200,8 +199,8 @@ def _refuse_host(function: Any) -> None:
 def _warn_of_numbers_that_stay(function: Any) -> None:
     owner = getattr(function, "__self__", None)
     if isinstance(owner, random.Random) or type(owner).__module__.startswith("numpy.random"):
-        warnings.warn(f"`{function.__name__}` of Python gives a kernel one number, while it is compiled; use `ti.random()` for "
-                      "new ones at each launch and work item", stacklevel=2)
+        require("a call").warn(f"`{function.__name__}` of Python gives a kernel one number, while it is compiled; use `ti.random()` "
+                               "for new ones at each launch and work item")
 
 
 _CHANGES = {"append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "popitem", "add", "discard",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from costate.errors import ArgumentCountError, QuadrantsNameError, QuadrantsSyntaxError, QuadrantsTypeError, RecursiveCall
 from costate.lang.analysis.scan import calls_methods
 from costate.lang.base import dtypes
+from costate.lang.base.callers import in_their_words
 from costate.lang.data.annotations import CompoundType, NdarrayType, template, without_none
 from costate.lang.data.struct import Struct
 from costate.lang.syntax.source import Source
@@ -70,8 +71,8 @@ def is_template(annotation: Any) -> bool:
 def refuse_wrapped(function: Any, what: str) -> None:
     """Decorators below ours: what is compiled is the source of the function itself."""
     if hasattr(function, "__wrapped__"):
-        raise QuadrantsSyntaxError(f"`{function.__name__}` is decorated by something below `@ti.{what}`, which has no effect on "
-                                   f"what is compiled; put that decorator above `@ti.{what}`")
+        raise QuadrantsSyntaxError(in_their_words(f"`{function.__name__}` is decorated by something below `@ti.{what}`, which has no "
+                                                  f"effect on what is compiled; put that decorator above `@ti.{what}`"))
 
 
 class Func:
@@ -123,8 +124,7 @@ class Func:
     def __call__(self, *args: Any, **options: Any) -> Any:
         if plain.active():
             return plain.call(self, args if self.instance is None else (self.instance, *args), options)
-        raise QuadrantsSyntaxError(f"the function `{self.__name__}` is a `@ti.func`: it is called in "
-                                   "kernels")
+        raise QuadrantsSyntaxError(in_their_words(f"the function `{self.__name__}` is a `@ti.func`: it is called in kernels"))
 
     def inline(self, visitor: Visitor, args: Any, options: Any) -> Any:
         """Traces the function where it is called."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from costate.errors import QuadrantsRuntimeError, QuadrantsSyntaxError
 from costate.lang.base import dtypes, runtime
+from costate.lang.base.callers import in_their_words
 from costate.lang.base.state import state
 from costate.lang.data.annotations import CompoundType, NdarrayType, template
 from costate.lang.data.ndarray import make_ndarray
@@ -48,7 +49,8 @@ def active() -> bool:
 
 def refuse(what: str) -> None:
     """Refuses derivatives and the like."""
-    raise QuadrantsRuntimeError(f"{what} is not possible with `arch=ti.python`, which runs kernels as plain Python; {WAY_OUT}")
+    raise QuadrantsRuntimeError(in_their_words(f"{what} is not possible with `arch=ti.python`, which runs kernels as plain Python; "
+                                               f"{WAY_OUT}"))
 
 
 def copied(value: Any) -> Any:
@@ -275,8 +277,8 @@ def launch(kernel: Any, args: tuple[Any, ...]) -> Any:
     try:
         result = made(*given)
     except NoKernel as error:
-        raise QuadrantsRuntimeError(f"{error}, and not with `arch=ti.python`, which runs kernels as plain Python; "
-                                    f"{WAY_OUT}") from error
+        raise QuadrantsRuntimeError(in_their_words(f"{error}, and not with `arch=ti.python`, which runs kernels as plain Python; "
+                                                   f"{WAY_OUT}")) from error
     for back in after:
         back()
     kinds, is_tuple = kernel.return_kinds()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from costate import _core
 from costate.errors import QuadrantsAssertionError, QuadrantsCompilationError
+from costate.lang.base.callers import in_their_words
 from costate.lang.base.dtypes import i32
 from costate.lang.trace.arrays import Hidden, TracedArray
 
@@ -88,9 +89,9 @@ class StackCap:
 
 
 def refuse_loops(name: str, place: _core.Loc) -> None:
-    raise QuadrantsCompilationError(
+    raise QuadrantsCompilationError(in_their_words(
         f"{place}: kernel `{name}`: Cannot use non static range in Backwards mode with "
         "`ad_stack_experimental_enabled=False`; leave that option of `init` out, or unroll the loop "
-        "with `ti.static(range(...))`")
+        "with `ti.static(range(...))`"))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from costate.errors import QuadrantsIndexError, QuadrantsTypeError
 from costate.lang.base import dtypes
+from costate.lang.base.callers import in_their_words
 from costate.lang.base.hooks import Hook
 from costate.lang.base.number import array_of
 from costate.lang.values import arith, linalg
@@ -394,8 +395,8 @@ class Vector(Matrix, metaclass=_VectorMaker):
 
     def __new__(cls, entries: Any, dt: Any = None) -> Any:
         if isinstance(entries, int):
-            raise QuadrantsTypeError(f"Vector({entries}): give the components, as in "
-                                     "`Vector([0.0] * 3)`, or use `Vector.zero(ti.f32, 3)`")
+            raise QuadrantsTypeError(in_their_words(f"Vector({entries}): give the components, as in "
+                                                    "`Vector([0.0] * 3)`, or use `Vector.zero(ti.f32, 3)`"))
         return Matrix(entries, dt)
 
     @staticmethod
