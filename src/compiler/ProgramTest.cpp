@@ -27,7 +27,7 @@ std::shared_ptr<Program> parse(const char *text, Options options = {}) {
 TEST(Program, TheVectoriserCallsVectorMaths) {
   auto text = parse(expSin)->print(Mode::Primal, {}, /*llvm=*/true);
   ASSERT_TRUE(text) << text.error().text;
-#if defined(__x86_64__) && !defined(COSTATE_SANITIZE)
+#if (defined(__x86_64__) || defined(__aarch64__)) && !defined(COSTATE_SANITIZE)
   bool areOurs = host().maths != "sse2"; // and become part of the kernel
   EXPECT_NE(text->find(areOurs ? "x double> @llvm.fma." : "x double> @Sleef_"),
             std::string::npos)

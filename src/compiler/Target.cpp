@@ -27,8 +27,11 @@ using namespace llvm;
 namespace costate::compiler {
 namespace {
 
-/// Whether code may use `feature` of x86-64 with vectors as wide as that.
+/// Whether code may use `feature` of x86-64 with vectors as wide as that. Those
+/// of arm64 have 128 bits.
 bool isAllowed(StringRef feature, Vectors widest) {
+  if (feature.starts_with("sve") || feature.starts_with("sme"))
+    return false;
   bool isWide = feature.starts_with("avx512") || feature.starts_with("avx10") ||
                 feature == "evex512";
   bool isMiddle = feature.starts_with("avx") || feature.starts_with("fma") ||
@@ -93,7 +96,7 @@ Host detectHost() {
   host.features = textOf(host, features);
   host.scalarFeatures = host.features;
   if (!Triple(host.triple).isX86()) {
-    host.maths = "libm";
+    host.maths = Triple(host.triple).isAArch64() ? "neon" : "libm";
     host.hasFma = true;
     return host;
   }

@@ -76,13 +76,18 @@ TEST(Target, FeaturesAreThoseInWhichTheProcessorDiffersFromItsName) {
     return info->getFeatureBits();
   };
   std::string all;
-  for (const auto &feature : llvm::sys::getHostCPUFeatures())
-    all += (all.empty() ? "" : ",") + std::string(feature.second ? "+" : "-") +
-           feature.first().str();
+  for (const auto &feature : llvm::sys::getHostCPUFeatures()) {
+    llvm::StringRef name = feature.first();
+    bool isUsed =
+        feature.second && !name.starts_with("sve") && !name.starts_with("sme");
+    all +=
+        (all.empty() ? "" : ",") + std::string(isUsed ? "+" : "-") + name.str();
+  }
   if (*costate::chosenVectors() == costate::Vectors::AVX512) {
     EXPECT_EQ(bits(host().features), bits(all));
   }
-  EXPECT_LT(host().features.size(), all.size());
+  if (!all.empty()) // as where QEMU runs this
+    EXPECT_LT(host().features.size(), all.size());
 }
 
 TEST(Target, AMachineIsForOneCompilationAtATimeAndThenForTheNext) {

@@ -62,12 +62,19 @@ typedef float Floats8 __attribute__((ext_vector_type(8)));
 typedef double Doubles2 __attribute__((ext_vector_type(2)));
 typedef double Doubles4 __attribute__((ext_vector_type(4)));
 
+#ifdef NEON
+#define SLEEF_OF_128 advsimd
+#else
+#define SLEEF_OF_128 avx2128
+#endif
+
 #if LANES == 1
 #define FAR_FLOAT(name)                                                        \
   PIECES(far_##name##f, Float, float, 1, Sleef_finz_##name##f1_u10purecfma)
-#elif LANES == 4
+#elif LANES == 4 || defined(NEON)
 #define FAR_FLOAT(name)                                                        \
-  PIECES(far_##name##f, Float, Floats4, 4, Sleef_finz_##name##f4_u10avx2128)
+  PIECES(far_##name##f, Float, Floats4, 4,                                     \
+         JOIN(Sleef_finz_, name, f4_u10, SLEEF_OF_128))
 #elif LANES >= 8
 #define FAR_FLOAT(name)                                                        \
   PIECES(far_##name##f, Float, Floats8, 8, Sleef_finz_##name##f8_u10avx2)
@@ -75,9 +82,10 @@ typedef double Doubles4 __attribute__((ext_vector_type(4)));
 #if LANES == 1
 #define FAR_DOUBLE(name)                                                       \
   PIECES(far_##name##d, Double, double, 1, Sleef_finz_##name##d1_u10purecfma)
-#elif LANES == 2
+#elif LANES == 2 || defined(NEON)
 #define FAR_DOUBLE(name)                                                       \
-  PIECES(far_##name##d, Double, Doubles2, 2, Sleef_finz_##name##d2_u10avx2128)
+  PIECES(far_##name##d, Double, Doubles2, 2,                                   \
+         JOIN(Sleef_finz_, name, d2_u10, SLEEF_OF_128))
 #else
 #define FAR_DOUBLE(name)                                                       \
   PIECES(far_##name##d, Double, Doubles4, 4, Sleef_finz_##name##d4_u10avx2)

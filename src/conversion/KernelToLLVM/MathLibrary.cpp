@@ -35,14 +35,15 @@ std::optional<Maths> parseMaths(StringRef name) {
       .Case("libm", Maths::Libm)
       .Case("libclc", Maths::Libclc)
       .Case("sse2", Maths::SSE2)
+      .Case("neon", Maths::NEON)
       .Case("avx2", Maths::AVX2)
       .Case("avx512", Maths::AVX512)
       .Default(std::nullopt);
 }
 
 StringRef nameOf(Maths maths) {
-  static constexpr StringLiteral names[] = {"libm", "libclc", "sse2", "avx2",
-                                            "avx512"};
+  static constexpr StringLiteral names[] = {"libm", "libclc", "sse2",
+                                            "neon", "avx2",   "avx512"};
   return names[static_cast<int>(maths)];
 }
 
@@ -76,7 +77,7 @@ static bool isOfHost(StringRef name, bool isF64) {
 }
 
 bool MathLibrary::isOwn(const Entry &entry, bool isF64) const {
-  return maths >= Maths::AVX2 && isOfHost(entry.name, isF64);
+  return maths >= Maths::NEON && isOfHost(entry.name, isF64);
 }
 
 bool MathLibrary::usesSleef(const Entry &entry) const {
@@ -121,10 +122,11 @@ std::string MathLibrary::vectorName(const Entry &entry, bool isF64,
   if (isOwn(entry, isF64))
     return hostName(entry.name, isF64, lanes);
   unsigned bits = lanes * (isF64 ? 64 : 32);
-  StringRef suffix = maths == Maths::SSE2 ? "sse2"
-                     : bits == 128        ? "avx2128"
-                     : bits == 256        ? "avx2"
-                                          : "avx512f";
+  StringRef suffix = maths == Maths::SSE2   ? "sse2"
+                     : maths == Maths::NEON ? "advsimd"
+                     : bits == 128          ? "avx2128"
+                     : bits == 256          ? "avx2"
+                                            : "avx512f";
   return sleefName(entry.name, isF64, lanes, suffix);
 }
 

@@ -18,8 +18,9 @@
 
 namespace costate::conversion {
 
-/// Families of functions, by what the device offers; vectors from SSE2 on.
-enum class Maths { Libm, Libclc, SSE2, AVX2, AVX512 };
+/// Families of functions, by what the device offers; vectors from SSE2 on,
+/// fused multiply-add from NEON on.
+enum class Maths { Libm, Libclc, SSE2, NEON, AVX2, AVX512 };
 std::optional<Maths> parseMaths(llvm::StringRef name);
 llvm::StringRef nameOf(Maths maths);
 

@@ -184,7 +184,7 @@ def ConvertKernelToLLVM : Pass<"convert-kernel-to-llvm", "::mlir::ModuleOp"> {
     ```
 
     `maths` names the family of functions: `libm`, `libclc` (of GPUs), or one
-    with vector forms: `sse2`, `avx2` or `avx512`. Nothing is contracted or
+    with vector forms: `sse2`, `neon`, `avx2` or `avx512`. Nothing is contracted or
     reassociated unless `fast-math` says so. With it and `libclc`, functions and
     quotients of f32 are instructions of NVIDIA GPUs:
 

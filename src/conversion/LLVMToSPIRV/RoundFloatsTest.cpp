@@ -83,6 +83,16 @@ public:
 
 private:
   unsigned before;
+#elif defined(__aarch64__)
+  explicit Flushing(bool flushes) : before(__builtin_arm_rsr64("fpcr")) {
+    constexpr uint64_t inputsAndResults = 1 << 24;
+    if (flushes)
+      __builtin_arm_wsr64("fpcr", before | inputsAndResults);
+  }
+  ~Flushing() { __builtin_arm_wsr64("fpcr", before); }
+
+private:
+  uint64_t before;
 #else
   explicit Flushing(bool) {}
 #endif

@@ -1,5 +1,6 @@
 // RUN: costate-opt %s --outline-ranges --expand-checks --expand-tape --convert-scf-to-cf --convert-kernel-to-llvm | FileCheck %s
 // RUN: costate-opt %s --outline-ranges --expand-checks --expand-tape --convert-scf-to-cf --convert-kernel-to-llvm=maths=sse2 | FileCheck %s --check-prefix=SSE2
+// RUN: costate-opt %s --outline-ranges --expand-checks --expand-tape --convert-scf-to-cf --convert-kernel-to-llvm=maths=neon | FileCheck %s
 // RUN: costate-opt %s --outline-ranges --expand-checks --expand-tape --convert-scf-to-cf --convert-kernel-to-llvm=maths=libm | FileCheck %s --check-prefix=LIBM
 // RUN: costate-opt %s --outline-ranges --expand-checks --expand-tape --convert-scf-to-cf --convert-kernel-to-llvm=maths=libclc | FileCheck %s --check-prefix=LIBCLC
 // RUN: costate-opt %s --outline-ranges --convert-scf-to-cf --convert-kernel-to-llvm=deterministic | FileCheck %s --check-prefix=ORDERED
