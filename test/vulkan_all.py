@@ -30,6 +30,7 @@ SKIPS = {"Mesa's Vulkan driver for the CPU ends the loops": "ended by the driver
 STARVED = 10
 # Tests that one process runs: few, so that many workers end at the same time.
 BATCH = 12
+LABELS = "devices"
 KINDS = {"OK": "passed", "FAILED": "failed", "SKIPPED": "skipped"}
 
 
@@ -38,10 +39,9 @@ class Outcome:
         self.kind, self.seconds, self.text = kind, seconds, text
 
 
-def batches(binary, chosen):
-    """The chosen tests, a few of one suite in each; those listed last, which
-    have many parameters and take longest, come first."""
-    listed = subprocess.run([binary, "--labels=devices", "--gtest_list_tests", f"--gtest_filter={chosen}"],
+def listed_tests(command, chosen, labels=LABELS):
+    """The chosen tests of each suite."""
+    listed = subprocess.run([*command, f"--labels={labels}", "--gtest_list_tests", f"--gtest_filter={chosen}"],
                             capture_output=True, text=True, check=True).stdout
     found = {}
     for line in listed.splitlines():
@@ -50,21 +50,27 @@ def batches(binary, chosen):
             tests = found.setdefault(name, [])
         elif name.startswith("  ") and not name.strip().startswith("DISABLED_"):
             tests.append(name.strip())
+    return found
+
+
+def batches(command, chosen):
+    """The chosen tests, a few of one suite in each; those listed last, which
+    have many parameters and take longest, come first."""
     return [[suite + test for test in tests[i:i + BATCH]]
-            for suite, tests in reversed(found.items())
+            for suite, tests in reversed(listed_tests(command, chosen).items())
             for i in range(0, len(tests), BATCH)]
 
 
 class Process:
     """Runs tests one after another, and ends where one takes too long."""
 
-    def __init__(self, binary, device, names, limit):
+    def __init__(self, command, device, names, limit):
         environment = dict(os.environ, COSTATE_DEVICE=device, COSTATE_VALIDATE="1",
                            COSTATE_CACHE="0", GTEST_FILTER=":".join(names))
         self.limit = limit
         self.outcomes = {}
         self.running, self.text, self.since, self.used = None, "", time.monotonic(), 0.0
-        self.process = subprocess.Popen([binary, "--gtest_color=no"], env=environment,
+        self.process = subprocess.Popen([*command, "--gtest_color=no"], env=environment,
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=subprocess.STDOUT)
         self.watch()
@@ -114,11 +120,11 @@ class Process:
         self.running = None
 
 
-def run_batch(binary, device, names, limit):
+def run_batch(command, device, names, limit):
     """Tests after one that ends the process run in another."""
     outcomes = {}
     while names:
-        process = Process(binary, device, names, limit)
+        process = Process(command, device, names, limit)
         outcomes.update(process.outcomes)
         if not process.outcomes:
             outcomes[names[0]] = Outcome("ended outside any test", 0, process.text)
@@ -138,11 +144,11 @@ def counted(outcomes):
     return counts
 
 
-def run_all(binary, arguments):
+def run_all(command, arguments):
     outcomes = {}
     with ThreadPoolExecutor(arguments.workers) as pool:
-        runs = [pool.submit(run_batch, binary, arguments.device, names, arguments.limit)
-                for names in batches(binary, arguments.filter)]
+        runs = [pool.submit(run_batch, command, arguments.device, names, arguments.limit)
+                for names in batches(command, arguments.filter)]
         for run in runs:
             outcomes.update(run.result())
     return counted(outcomes)
@@ -161,7 +167,7 @@ def main():
     if arguments.profile:
         os.environ["COSTATE_VULKAN_PROFILE"] = arguments.profile
     report = Report()
-    report.run(f"{arguments.device} {arguments.profile or ''}".strip(), lambda: run_all(binary, arguments))
+    report.run(f"{arguments.device} {arguments.profile or ''}".strip(), lambda: run_all([binary], arguments))
     return report.finish()
 
 

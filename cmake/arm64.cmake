@@ -1,0 +1,16 @@
+# Debian's arm64 from a machine of another kind: LLVM's tools are those of this machine, libraries
+# those of a sysroot (tools/arm64/sysroot.sh), and programs run by QEMU.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+set(CMAKE_SYSROOT ${CMAKE_CURRENT_LIST_DIR}/../build/arm64/sysroot)
+cmake_path(NORMAL_PATH CMAKE_SYSROOT)
+foreach(language C CXX)
+  set(CMAKE_${language}_COMPILER_TARGET aarch64-linux-gnu)
+endforeach()
+set(CMAKE_FIND_ROOT_PATH ${CMAKE_SYSROOT})
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+foreach(kind LIBRARY INCLUDE PACKAGE)
+  set(CMAKE_FIND_ROOT_PATH_MODE_${kind} ONLY)
+endforeach()
+set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64 -L ${CMAKE_SYSROOT})
