@@ -39,8 +39,9 @@ uint64_t mixed(uint64_t seed, uint64_t number) {
   return mix ^ (mix >> 31);
 }
 
-/// Memory is not cleared, as on a GPU: it begins with what gives wrong results.
-constexpr std::byte strange{0xa5};
+/// Memory is not cleared, as on a GPU: it begins with what is a large number in
+/// every type, so that what nobody has written makes results wrong.
+constexpr std::byte strange{0x7f};
 constexpr size_t strangeBytes = size_t(1) << 16;
 
 /// What the threads of a block share.

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <gtest/gtest.h>
 #include <mutex>
 #include <set>
@@ -457,6 +458,22 @@ TEST(Simt, StacksAreDeep) {
   std::vector<uint64_t> out(256);
   expectRuns(launch(useStack, {word(out[0])}, {2, blockThreads}));
   EXPECT_EQ(out, std::vector<uint64_t>(256, 1));
+}
+
+/// In each type: what reads like 0 would hide that nobody has written it.
+TEST(Simt, MemoryBeginsWithLargeNumbers) {
+  auto driver = simt::createDriver({});
+  auto memory = driver->allocate(64);
+  ASSERT_TRUE(memory.ok());
+  auto first = [&]<class T>(T) {
+    T value;
+    std::memcpy(&value, *memory, sizeof value);
+    return value;
+  };
+  EXPECT_GT(first(double()), 1e300);
+  EXPECT_GT(first(float()), 1e37f);
+  EXPECT_GT(first(int32_t()), int32_t(1) << 30);
+  driver->release(*memory);
 }
 
 } // namespace
