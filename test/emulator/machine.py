@@ -465,13 +465,38 @@ class Machine:
             return number, 16 * (inst.opsel >> operand & 1)
         return (number - 128, 16) if number >= 256 + 128 else (number, 0)
 
+    MIXED = re.compile(r"V_(?:MAD|FMA)_MIX(LO_F16|HI_F16|_F32)$")
+
     def run_VOP3P(self, wave, inst, name):
+        if mixed := self.MIXED.match(name):
+            return self.multiply_mixed(wave, inst, mixed[1])
         if not name.startswith("V_ACCVGPR_"):
             raise Unknown(name)
         reads = "READ" in name
         for lane in wave.active():
             value = wave.vector(inst.src0.offset + 256, 1, lane) if reads else wave.source(inst.src0, 1, lane, 0)
             wave.set_vector(inst.vdst.offset + (0 if reads else 256), 1, lane, value)
+
+    def multiply_mixed(self, wave, inst, result):
+        """`a * b + c` of f32 and f16, rounded once to f32, also on CDNA 3 (`v_fma_mix` of LLVM, with the manual's other name)."""
+        if inst.clmp:
+            raise Unknown(f"{inst!r}: clamped")
+        is_half = inst.opsel_hi | inst.opsel_hi2 << 2
+        for lane in wave.active():
+            values = []
+            for k, register in enumerate((inst.src0, inst.src1, inst.src2)):
+                if is_half >> k & 1 and register.offset in INLINE:
+                    raise Unknown(f"{inst!r}: a constant of f16")
+                bits = wave.source(register, 1, lane, getattr(inst, "literal", 0), True)
+                value = pcode.of_bits(bits >> (16 if inst.opsel >> k & 1 else 0) & 0xffff, "f16") if is_half >> k & 1 else pcode.of_bits(bits, "f32")
+                value = abs(value) if inst.neg_hi >> k & 1 else value
+                values.append(-value if inst.neg >> k & 1 else value)
+            single = pcode.to_bits(pcode.fma32(*values), "f32")
+            before = wave.vector(inst.vdst.offset, 1, lane)
+            if result != "_F32":
+                half = pcode.to_bits(pcode.of_bits(single, "f32"), "f16")
+                single = before & 0xffff0000 | half if result == "LO_F16" else before & 0xffff | half << 16
+            wave.set_vector(inst.vdst.offset, 1, lane, single)
 
     def do_V_ACCVGPR_MOV_B32(self, wave, inst):
         for lane in wave.active():

@@ -232,8 +232,8 @@ class Parser:
     def assignment(self):
         if self.peek() == "{":
             self.take()
-            self.take("D1"), self.take("."), self.take("u1"), self.take(","), self.take("D0"), self.take("."), self.take("u64"), self.take("}")
-            self.take("=")
+            if "".join(self.take() for _ in range(9)) not in ("D1.u1,D0.u64}=", "D1.i1,D0.i64}="):
+                raise SyntaxError("another pair of results")
             self.emit(f"wide = {self.expression()}")
             self.emit("m.D0, m.D1 = wide & (1 << 64) - 1, wide >> 64 & 1")
             return
