@@ -388,8 +388,12 @@ class Machine:
             raise Unknown(type(inst).__name__)
         is_part = "SDWA" in type(inst).__name__
         plain = re.sub(r"_(E32|E64)$", "", name)
+        if getattr(inst, "omod", 0):
+            raise Unknown(f"{inst!r}: multiplied")
         special = getattr(self, "do_" + plain, None)
         if special:
+            if getattr(inst, "clmp", 0):
+                raise Unknown(f"{inst!r}: clamped")
             return special(wave, inst)
         run, literal = self.function(inst.op), getattr(inst, "literal", 0)
         registers, bits = inst.canonical_op_regs, inst.canonical_op_bits
@@ -428,7 +432,7 @@ class Machine:
             if is_compare:
                 result |= (m.both & 1) << lane
                 continue
-            value = m.D0
+            value = self.clamped(inst, plain, m) if getattr(inst, "clmp", 0) else m.D0
             if halves and bits["d"] == 16:
                 number, shift = self.half(inst, inst.vdst.offset, 3)
                 before = wave.vector(number, 1, lane)
@@ -457,6 +461,15 @@ class Machine:
         elif masks:
             place = inst.sdst.offset if hasattr(inst, "sdst") else 106
             wave.set_scalar(place, wave.lanes // 32, masks["VCC"])
+
+    SATURATED = {"V_ADD_U32": lambda a, b: min(a + b, M32), "V_ADD_NC_U32": lambda a, b: min(a + b, M32),
+                 "V_SUB_U32": lambda a, b: max(a - b, 0), "V_SUB_NC_U32": lambda a, b: max(a - b, 0)}
+
+    def clamped(self, inst, plain, m):
+        """A sum or difference that stays within its type."""
+        if plain not in self.SATURATED:
+            raise Unknown(f"{inst!r}: clamped")
+        return self.SATURATED[plain](m.S0 & M32, m.S1 & M32)
 
     @staticmethod
     def half(inst, number, operand):
