@@ -9,9 +9,9 @@ import unit
 from report import Counts
 
 CHIPS = ("gfx942", "gfx1100")
-# Atomic operations and loops of them, gradients with a tape, derivatives of every kind of function, errors.
+# Atomic operations and loops of them, gradients with a tape, derivatives of every kind of function, errors, sums that stay within their type.
 TESTS = ("Atomic.LoopsOfCompareExchange", "Atomic.TruthValues", "Atomic.DerivativesWhereNobodyInterrupts", "Atomic.CountersOfSerialCodeSteerGradients",
-         "Atomic.IndicesAreChecked")
+         "Atomic.IndicesAreChecked", "MathFunction.BitsAreCounted")
 
 
 def run(root, build, preset):

@@ -20,6 +20,13 @@ class Counts:
     def skips(self, name, reason=""):
         self.skipped.append((name, reason))
 
+    def add_as_one(self, other, under):
+        """One test that passes if all of `other` do, which ran under these conditions."""
+        for name, output in other.failed:
+            self.fails(f"{name} {under}", output)
+        if not other.failed:
+            self.passes()
+
     def add(self, other):
         self.passed += other.passed
         self.failed += other.failed

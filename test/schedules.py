@@ -20,9 +20,5 @@ def others():
 def run(root, build, preset):
     counts = Counts()
     for other, labels in others():
-        under = unit.run(root, build, preset, labels, COSTATE_DEVICE="simt", COSTATE_SIMT=other)
-        for name, output in under.failed:
-            counts.fails(f"{name} with COSTATE_SIMT={other}", output)
-        if not under.failed:
-            counts.passes()
+        counts.add_as_one(unit.run(root, build, preset, labels, COSTATE_DEVICE="simt", COSTATE_SIMT=other), f"with COSTATE_SIMT={other}")
     return counts

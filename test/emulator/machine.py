@@ -386,81 +386,94 @@ class Machine:
     def run_vector(self, wave, inst, name):
         if "DPP" in type(inst).__name__:
             raise Unknown(type(inst).__name__)
-        is_part = "SDWA" in type(inst).__name__
-        plain = re.sub(r"_(E32|E64)$", "", name)
         if getattr(inst, "omod", 0):
             raise Unknown(f"{inst!r}: multiplied")
-        special = getattr(self, "do_" + plain, None)
-        if special:
+        plain = re.sub(r"_(E32|E64)$", "", name)
+        if special := getattr(self, "do_" + plain, None):
             if getattr(inst, "clmp", 0):
                 raise Unknown(f"{inst!r}: clamped")
             return special(wave, inst)
+        found = self.evaluated(wave, inst, plain)
+        if plain.startswith(("V_CMP_", "V_CMPX_")):
+            self.write_comparison(wave, inst, plain, found)
+        else:
+            self.write_numbers(wave, inst, plain, found)
+
+    def evaluated(self, wave, inst, plain):
+        """(lane, what the pseudocode leaves) of each active lane."""
         run, literal = self.function(inst.op), getattr(inst, "literal", 0)
         registers, bits = inst.canonical_op_regs, inst.canonical_op_bits
-        sources, is_float = self.sources(inst), bool(self.FLOAT.search(plain))
-        is_compare = plain.startswith(("V_CMP_", "V_CMPX_"))
-        writes_exec = plain.startswith("V_CMPX_")
-        halves = self.arch != "cdna"
-        carries, result, masks = None, 0, {}
-        if "_CO_CI_" in plain or plain.startswith(("V_ADDC", "V_SUBB", "V_CNDMASK", "V_DIV_FMAS")):
+        is_float, is_comparison = bool(self.FLOAT.search(plain)), plain.startswith(("V_CMP_", "V_CMPX_"))
+        scales = plain.startswith("V_DIV_FMAS")
+        carries = None
+        if "_CO_CI_" in plain or plain.startswith(("V_ADDC", "V_SUBB", "V_CNDMASK")) or scales:
             place = getattr(inst, "src2", None)
-            carries = wave.vcc if place is None or plain.startswith("V_DIV_FMAS") else wave.scalar(place.offset, wave.lanes // 32, 0)
-        writes = []
+            carries = wave.vcc if place is None or scales else wave.scalar(place.offset, wave.lanes // 32, 0)
+        sources = [(k, min(64, max(bits[f"s{k}"], 32)), self.reader(wave, inst, k, register, literal, is_float))
+                   for k, register in self.sources(inst) if carries is None or k != 2 or scales]
+        found = []
         for lane in wave.active():
             m = State(wave, lane)
             m.SCC, m.EXEC, m.VCC = wave.scc, wave.exec, carries if carries is not None else wave.vcc
             m.SIMM32 = literal
-            for k, register in sources:
-                count = registers[f"s{k}"]
-                if carries is not None and k == 2 and not plain.startswith("V_DIV_FMAS"):
-                    continue
-                if is_part:
-                    value = self.part(wave, inst, k, lane)
-                elif halves and bits[f"s{k}"] == 16 and register.offset >= 256:
-                    number, shift = self.half(inst, register.offset, k)
-                    value = wave.vector(number, 1, lane) >> shift & 0xffff
-                else:
-                    value = wave.source(register, count, lane, literal, is_float)
-                setattr(m, f"S{k}", self.modified(inst, plain, k, min(64, max(bits[f"s{k}"], 32)), value))
-            if hasattr(inst, "vdst") and not is_compare and inst.vdst.offset >= 256:
+            for k, width, read in sources:
+                setattr(m, f"S{k}", self.modified(inst, plain, k, width, read(lane)))
+            if hasattr(inst, "vdst") and not is_comparison and inst.vdst.offset >= 256:
                 m.D0 = wave.vector(inst.vdst.offset, registers["d"], lane)
             if plain.startswith("V_DIV_SCALE"):
                 m.D0, m.VCC = m.S0, 0
             run(m)
-            writes.append((lane, m))
-        for lane, m in writes:
-            if is_compare:
-                result |= (m.both & 1) << lane
-                continue
+            found.append((lane, m))
+        return found
+
+    def reader(self, wave, inst, k, register, literal, is_float):
+        """What a source has in a lane."""
+        if "SDWA" in type(inst).__name__:
+            return lambda lane: self.part(wave, inst, k, lane)
+        if self.has_halves(inst, f"s{k}") and register.offset >= 256:
+            number, shift = self.half(inst, register.offset, k)
+            return lambda lane: wave.vector(number, 1, lane) >> shift & 0xffff
+        count = inst.canonical_op_regs[f"s{k}"]
+        return lambda lane: wave.source(register, count, lane, literal, is_float)
+
+    def has_halves(self, inst, operand):
+        """Whether numbers of 16 bits have halves of registers."""
+        return self.arch != "cdna" and inst.canonical_op_bits[operand] == 16
+
+    def write_comparison(self, wave, inst, plain, found):
+        result = sum((m.both & 1) << lane for lane, m in found)
+        place = 106
+        if "VOP3" in type(inst).__name__:
+            place = inst.vdst.offset
+        elif getattr(inst, "sd", 0):
+            place = inst.sdst.offset
+        writes_exec = plain.startswith("V_CMPX_")
+        if writes_exec:
+            wave.exec = result
+        if not writes_exec or self.arch == "cdna":
+            wave.set_scalar(place, wave.lanes // 32, result)
+
+    def write_numbers(self, wave, inst, plain, found):
+        mask, is_part, has_halves = None, "SDWA" in type(inst).__name__, self.has_halves(inst, "d")
+        for lane, m in found:
             value = self.clamped(inst, plain, m) if getattr(inst, "clmp", 0) else m.D0
-            if halves and bits["d"] == 16:
+            if has_halves:
                 number, shift = self.half(inst, inst.vdst.offset, 3)
                 before = wave.vector(number, 1, lane)
                 wave.set_vector(number, 1, lane, before & ~(0xffff << shift) | (value & 0xffff) << shift)
                 continue
             if is_part:
                 value = self.placed(inst, value, wave.vector(inst.vdst.offset, 1, lane))
-            wave.set_vector(inst.vdst.offset + wave.index(8), registers["d"], lane, value)
-            for place in ("VCC",):
-                if place in m.out:
-                    masks[place] = masks.get(place, 0) | (m.out[place] & 1) << lane
-            if plain.startswith(("V_DIV_SCALE",)):
-                masks["VCC"] = masks.get("VCC", 0) | (m.VCC & 1) << lane
+            wave.set_vector(inst.vdst.offset + wave.index(8), inst.canonical_op_regs["d"], lane, value)
+            carries = [m.out["VCC"]] if "VCC" in m.out else []
+            if plain.startswith("V_DIV_SCALE"):
+                carries.append(m.VCC)
             if plain.startswith("V_MAD_") and plain.endswith(("U64_U32", "I64_I32")):
-                masks["VCC"] = masks.get("VCC", 0) | (m.D1 & 1) << lane
-        if is_compare:
-            place = 106
-            if "VOP3" in type(inst).__name__:
-                place = inst.vdst.offset
-            elif getattr(inst, "sd", 0):
-                place = inst.sdst.offset
-            if writes_exec:
-                wave.exec = result
-            if not writes_exec or self.arch == "cdna":
-                wave.set_scalar(place, wave.lanes // 32, result)
-        elif masks:
-            place = inst.sdst.offset if hasattr(inst, "sdst") else 106
-            wave.set_scalar(place, wave.lanes // 32, masks["VCC"])
+                carries.append(m.D1)
+            for bit in carries:
+                mask = (mask or 0) | (bit & 1) << lane
+        if mask is not None:
+            wave.set_scalar(inst.sdst.offset if hasattr(inst, "sdst") else 106, wave.lanes // 32, mask)
 
     SATURATED = {"V_ADD_U32": lambda a, b: min(a + b, M32), "V_ADD_NC_U32": lambda a, b: min(a + b, M32),
                  "V_SUB_U32": lambda a, b: max(a - b, 0), "V_SUB_NC_U32": lambda a, b: max(a - b, 0)}
