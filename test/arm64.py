@@ -11,35 +11,31 @@ import sys
 from pathlib import Path
 
 from report import Report
-from vulkan_all import counted, listed_tests, run_batch
+from vulkan_all import listed_tests, run_all
 
 ROOT = Path(__file__).resolve().parent.parent
 BATCH = 400  # tests that one process runs: it takes half a minute to start
 DEVICE = "cpu"
 
 
-def batches(command, chosen):
-    names = [suite + test for suite, tests in listed_tests(command, chosen, "").items() for test in tests]
-    return [names[i:i + BATCH] for i in range(0, len(names), BATCH)]
-
-
-def run_all(command, arguments):
-    outcomes = {}
-    for names in batches(command, arguments.filter):
-        outcomes.update(run_batch(command, DEVICE, names, arguments.limit))
-    return counted(outcomes)
+def batches(command, arguments):
+    names = [suite + test for suite, tests in listed_tests(command, arguments.filter, "").items() for test in tests]
+    count = max(arguments.workers, -(-len(names) // BATCH))
+    return [batch for i in range(count) if (batch := names[i::count])]
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build-dir", type=Path, default=ROOT / "build" / "arm64")
     parser.add_argument("--limit", type=float, default=1200, help="seconds of processor time for a test")
+    parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("filter", nargs="?", default="*", help="of GoogleTest")
     arguments = parser.parse_args()
     build = arguments.build_dir.resolve()
     os.environ["QEMU_LD_PREFIX"] = str(build / "sysroot")
+    command = ["qemu-aarch64", build / "bin" / "costate-test"]
     report = Report()
-    report.run("arm64", lambda: run_all(["qemu-aarch64", build / "bin" / "costate-test"], arguments))
+    report.run("arm64", lambda: run_all(command, DEVICE, batches(command, arguments), arguments))
     return report.finish()
 
 

@@ -144,12 +144,10 @@ def counted(outcomes):
     return counts
 
 
-def run_all(command, arguments):
+def run_all(command, device, batches, arguments):
     outcomes = {}
     with ThreadPoolExecutor(arguments.workers) as pool:
-        runs = [pool.submit(run_batch, command, arguments.device, names, arguments.limit)
-                for names in batches(command, arguments.filter)]
-        for run in runs:
+        for run in [pool.submit(run_batch, command, device, names, arguments.limit) for names in batches]:
             outcomes.update(run.result())
     return counted(outcomes)
 
@@ -167,7 +165,8 @@ def main():
     if arguments.profile:
         os.environ["COSTATE_VULKAN_PROFILE"] = arguments.profile
     report = Report()
-    report.run(f"{arguments.device} {arguments.profile or ''}".strip(), lambda: run_all([binary], arguments))
+    report.run(f"{arguments.device} {arguments.profile or ''}".strip(), 
+               lambda: run_all([binary], arguments.device, batches([binary], arguments.filter), arguments))
     return report.finish()
 
 
