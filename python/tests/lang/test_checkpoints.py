@@ -126,6 +126,7 @@ def test_a_kernel_that_overwrites_what_its_gradient_needs(colours):
         assert same(gradients(**options), expected)
 
 
+@pytest.mark.filterwarnings("ignore:the gradient of a field is 0 because the host")
 def test_host_writes_and_functions_run_again_or_are_kept():
     wave = Wave()
     seen = []
