@@ -40,9 +40,8 @@ LogicalResult global(Emission &e, LLVM::AddressOfOp op) {
 LogicalResult toOtherSpace(Emission &e, LLVM::AddrSpaceCastOp op) {
   const std::string &x = e.get(op.getArg());
   unsigned from = spaceOf(op.getArg()), to = spaceOf(op.getRes());
-  if (from == sharedSpace && to == 0)
-    return e.set(op, "ulong(" + x + ") | " +
-                         literal(APInt(64, sharedTag << sharedTagShift), 64));
+  if (std::optional<int64_t> tag = tagAmongGlobal(op))
+    return e.set(op, "ulong(" + x + ") | " + literal(APInt(64, *tag), 64));
   if (from == 0 && to == sharedSpace)
     return e.set(op, "uint(" + x + ")");
   if ((from <= 1 && to <= 1) || from == to)

@@ -38,7 +38,7 @@ std::string activeLanes(Arguments) {
 }
 
 std::string isShared(Arguments x) {
-  return "(" + x[0] + " >> " + std::to_string(sharedTagShift) +
+  return "(" + x[0] + " >> " + std::to_string(tagShift) +
          "ul) == " + literal(APInt(64, sharedTag), 64);
 }
 

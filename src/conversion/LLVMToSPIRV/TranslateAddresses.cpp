@@ -38,10 +38,9 @@ LogicalResult toOtherSpace(Translation &t, LLVM::AddrSpaceCastOp op) {
   SpirvBuilder &b = t.b;
   Value x = t.get(op.getArg());
   unsigned from = spaceOf(op.getArg()), to = spaceOf(op.getRes());
-  if (from == sharedSpace && to == 0) {
-    Value tag = b.i64(sharedTag << sharedTagShift);
+  if (std::optional<int64_t> tag = tagAmongGlobal(op)) {
     Value wide = b.resized(x, b.getI64Type());
-    return t.set(op, spv::BitwiseOrOp::create(b, wide, tag));
+    return t.set(op, spv::BitwiseOrOp::create(b, wide, b.i64(*tag)));
   }
   if (from == 0 && to == sharedSpace)
     return t.set(op, b.resized(x, b.getI32Type()));

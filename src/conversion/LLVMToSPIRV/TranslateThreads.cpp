@@ -138,7 +138,7 @@ Value activeLanes(SpirvBuilder &b, ValueRange) {
 
 Value isShared(SpirvBuilder &b, ValueRange arguments) {
   Value top =
-      spv::ShiftRightLogicalOp::create(b, arguments[0], b.i64(sharedTagShift));
+      spv::ShiftRightLogicalOp::create(b, arguments[0], b.i64(tagShift));
   return spv::IEqualOp::create(b, top, b.i64(sharedTag));
 }
 

@@ -1,6 +1,7 @@
 /// Functions that are called: the same bits as functions that are made part of
 /// the kernel, in less code.
 
+#include "Labels.h"
 #include "conformance/Errors.h"
 #include "conformance/Gradients.h"
 
@@ -11,6 +12,8 @@
 
 using namespace costate;
 using namespace costate::test;
+
+COSTATE_LABEL("CalledFunction.HasPrivateArrays", sample);
 
 namespace {
 
