@@ -251,16 +251,17 @@ BoundLaunch::launch(runtime::KeptLaunch kept,
   size_t first = compiled.fitting.load();
   std::optional<Result<runtime::LaunchReport>> report;
   bool mayRepeat = true;
-  auto run = [&] {
+  auto run = [&](bool isLastResort) {
     mayRepeat = !code.device; // CPUs leave it as it is
     kept.countedFrom = countedFrom(*kept.code, kept.arguments, versions);
     runtime::LaunchRequest request = kept.request();
     request.isUntouched = &mayRepeat;
     request.title = title;
+    request.isLastResort = isLastResort;
     report = call.device->launch(request);
   };
   if (first == 0)
-    run();
+    run(!code.growsTape);
   auto isDone = [&] {
     return report && (*report || !mayRepeat ||
                       report->error().code != ErrorCode::OutOfMemory);
@@ -274,7 +275,7 @@ BoundLaunch::launch(runtime::KeptLaunch kept,
     if (derivation.byBudget && !other.code->fitsBudget)
       continue;
     kept.code = &*other.code;
-    run();
+    run(false);
     if (isDone()) {
       compiled.fitting = *report ? way : first;
       noteTapes(other, *report ? **report : runtime::LaunchReport(),
@@ -282,6 +283,8 @@ BoundLaunch::launch(runtime::KeptLaunch kept,
       return *report;
     }
   }
+  if (kept.code == &code && code.growsTape && !code.device)
+    run(true);
   return *report;
 }
 

@@ -194,8 +194,19 @@ struct RangeLanes {
   std::string additions; ///< which of them are made how; empty: none
 };
 
+/// A tape of so many bytes is as good as there.
+constexpr size_t smallTape = 4096;
+
 /// Compiled code of one kernel in one mode, ready to run on the host.
 struct KernelCode {
+  /// Bytes of the largest tape if none grows.
+  size_t smallTapes() const {
+    int64_t lanes = 1;
+    for (const RangeLanes &range : ranges)
+      lanes = std::max(lanes, range.lanes);
+    return smallTape * static_cast<size_t>(lanes);
+  }
+
   std::string name; ///< the kernel's name in the source
   Entry entry = nullptr;
   std::vector<Parameter> parameters;  ///< in the order of `arguments`
@@ -216,7 +227,7 @@ struct KernelCode {
   size_t objectBytes = 0;
   uint64_t objectHash = 0; ///< of what was linked
   bool isLoaded = false;   ///< from a store: nothing was compiled
-  bool growsTape = false;  ///< a tape of it can grow beyond a few kilobytes
+  bool growsTape = false;  ///< a tape of a work item can exceed `smallTape`
   int64_t recordBytes = 0; ///< bytes of all records that one iteration pushes
   std::vector<LineCost> lines; ///< Gradient: by place; none without a cost
   std::vector<RangeLanes> ranges;

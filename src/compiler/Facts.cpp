@@ -120,9 +120,6 @@ std::vector<runtime::Access> accessesOf(ir::KernelOp primal,
   return accesses;
 }
 
-/// A tape below this size is as good as there.
-static constexpr uint64_t smallTape = 4096;
-
 int64_t recordBytes(tape::PushOp push) {
   return sizing::recordBytes(push.getValues());
 }
@@ -159,7 +156,7 @@ bool growsTape(ir::KernelOp kernel) {
   kernel.walk([&](tape::PushOp push) {
     bytes = llvm::SaturatingAdd(bytes, mostBytes(push));
   });
-  return bytes > smallTape;
+  return bytes > runtime::smallTape;
 }
 
 int64_t recordBytes(ir::KernelOp kernel) {

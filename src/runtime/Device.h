@@ -55,6 +55,9 @@ struct LaunchRequest {
   bool *isUntouched = nullptr;
   /// For profiles: "gradient of swing"; empty: the name of the code.
   std::string_view title = {};
+  /// CPU: no other code will be tried, so that one thread runs what several
+  /// have no tapes for.
+  bool isLastResort = false;
 
   bool isPrimal() const { return adjoints.empty(); }
   /// Of a part of it, at a source place of the code.

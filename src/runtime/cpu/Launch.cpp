@@ -173,10 +173,20 @@ static size_t totalBytes(std::span<const Buffer> buffers) {
   return bytes;
 }
 
+/// Whether tapes may not fit: threads that share a small budget may lack even
+/// those of code that does not grow them.
+static bool mayRunOut(const LaunchRequest &request, int runners) {
+  const KernelCode &code = *request.code;
+  return code.growsTape || (request.tapeBudget &&
+                            request.tapeBudget / static_cast<size_t>(runners) <
+                                code.smallTapes());
+}
+
 static Attempt runProtected(Engine &engine, const LaunchRequest &request,
                             ShadowMemory *shadow, int runners) {
   Resources resources(engine, request.deterministic, shadow);
-  bool mayFail = request.code->growsTape || request.deterministic;
+  bool measures = mayRunOut(request, runners);
+  bool mayFail = measures || request.deterministic;
   if (mayFail && totalBytes(request.adjoints) <= snapshotLimit)
     if (std::unique_ptr<Snapshot> snapshot =
             Snapshot::take(engine.blocks, request.adjoints)) {
@@ -185,7 +195,7 @@ static Attempt runProtected(Engine &engine, const LaunchRequest &request,
         snapshot->restore();
       return attempt;
     }
-  if (request.code->growsTape)
+  if (measures)
     return runMeasured(engine, request, resources, runners);
   return {runOnce(engine, request, resources, runners), false};
 }
@@ -215,7 +225,8 @@ Result<LaunchReport> launch(Engine &engine, const LaunchRequest &request) {
   };
   Attempt attempt =
       runProtected(engine, request, shadow->get(), engine.threads);
-  bool maySaveLess = request.tapeBudget && !request.code->fitsBudget;
+  bool maySaveLess =
+      request.tapeBudget && !request.code->fitsBudget && !request.isLastResort;
   if (outOfMemory(attempt) && attempt.clean && !maySaveLess) {
     // One worker alone may have the memory that several could not share.
     engine.trim();

@@ -411,6 +411,21 @@ TEST_P(TapeLaunch, FewerThreadsRunIfTapesForAllDoNotFit) {
   EXPECT_LE(device->memory().peak, 24u << 20);
 }
 
+TEST_P(TapeLaunch, FewerThreadsShareABudgetThatIsTooSmallForAll) {
+  start(24u << 20);
+  frame.depth = 400; // 3,200 bytes each, 3 threads
+  frame.deep = 0;
+  KernelCode code = codeOf(tapeEntry);
+  auto address = reinterpret_cast<uint64_t>(&frame);
+  LaunchRequest request{&code, {&address, 1}, {&adjoint, 1}};
+  request.tapeBudget = 5000;
+  request.isLastResort = true;
+  Result<LaunchReport> report = device->launch(request);
+  ASSERT_TRUE(report.ok()) << report.error().text;
+  EXPECT_EQ(frame.out[0], 400 * 399 / 2.0);
+  EXPECT_EQ(frame.out[9], 36);
+}
+
 TEST_P(TapeLaunch, TheDeepWorkItemMayMoveToAnotherWorker) {
   start(24u << 20);
   frame.depth = 1500000;
