@@ -100,7 +100,7 @@ class Wave:
     def vcc(self):
         return self.s[106] | self.s[107] << 32
 
-    def scalar(self, number, registers, literal, is_float=False):
+    def scalar(self, number, registers, literal, is_float=False, bits=32):
         if number == self.block.machine.null:
             return 0
         if number < 128:
@@ -113,7 +113,7 @@ class Wave:
         if number <= 208:
             return (192 - number) & ((1 << (32 * registers)) - 1)
         if number in INLINE:
-            return pcode.to_bits(INLINE[number], "f64" if registers == 2 else "f32")
+            return pcode.to_bits(INLINE[number], "f64" if registers == 2 else f"f{bits}")
         if number == 255:
             return literal << 32 if is_float and registers == 2 else literal if registers == 1 else pcode.signed(literal, 32) & M64
         if number in (235, 237):
@@ -128,10 +128,10 @@ class Wave:
             value |= self.v[number - 256 + k][lane] << (32 * k)
         return value
 
-    def source(self, register, registers, lane, literal, is_float=False):
+    def source(self, register, registers, lane, literal, is_float=False, bits=32):
         if register.offset >= 256:
             return self.vector(register.offset + (self.relative[1] if self.relative[0] & 7 else 0), registers, lane)
-        return self.scalar(register.offset, registers, literal, is_float)
+        return self.scalar(register.offset, registers, literal, is_float, bits)
 
     def set_scalar(self, number, registers, value):
         if number == self.block.machine.null:
@@ -150,6 +150,27 @@ class Wave:
 
     def active(self):
         return [lane for lane in range(self.lanes) if self.exec >> lane & 1]
+
+
+def extreme(choose, kind):
+    """The number that is not NaN, or the smaller or larger one of two; -0 is below 0."""
+    mask = (1 << int(kind[1:])) - 1
+
+    def run(m):
+        numbers = [pcode.of_bits(value & mask, kind) for value in (m.S0, m.S1)]
+        numbers = [x for x in numbers if x == x] or numbers[:1]
+        m.D0 = pcode.to_bits(choose(numbers, key=lambda x: (x, pcode.math.copysign(1, x))), kind)
+    return run
+
+
+def multiply_halves(m):
+    m.D0 = m.S0 * m.S1 + m.S2 & 0xffff
+
+
+# Instructions whose pseudocode is missing, or is about signals.
+OWN = {"V_MAD_LEGACY_U16": multiply_halves,
+       **{f"V_{name}_{number}F{bits}": extreme(choose, f"f{bits}") for name, choose in (("MIN", min), ("MAX", max)) for number in ("", "NUM_")
+          for bits in (16, 32, 64)}}
 
 
 class CacheControl:
@@ -245,6 +266,8 @@ class Machine:
             raise Unknown(f"{inst!r}: {type(error).__name__} {error}") from error
 
     def function(self, op):
+        if own := OWN.get(re.sub(r"_(E32|E64)$", "", op.name)):
+            return own
         if op not in self.functions:
             text = self.pcode.get(op) or self.other_text(op)
             if text is None:
@@ -409,7 +432,7 @@ class Machine:
         if "_CO_CI_" in plain or plain.startswith(("V_ADDC", "V_SUBB", "V_CNDMASK")) or scales:
             place = getattr(inst, "src2", None)
             carries = wave.vcc if place is None or scales else wave.scalar(place.offset, wave.lanes // 32, 0)
-        sources = [(k, min(64, max(bits[f"s{k}"], 32)), self.reader(wave, inst, k, register, literal, is_float))
+        sources = [(k, min(64, bits[f"s{k}"]), self.reader(wave, inst, k, register, literal, is_float))
                    for k, register in self.sources(inst) if carries is None or k != 2 or scales]
         found = []
         for lane in wave.active():
@@ -433,8 +456,8 @@ class Machine:
         if self.has_halves(inst, f"s{k}") and register.offset >= 256:
             number, shift = self.half(inst, register.offset, k)
             return lambda lane: wave.vector(number, 1, lane) >> shift & 0xffff
-        count = inst.canonical_op_regs[f"s{k}"]
-        return lambda lane: wave.source(register, count, lane, literal, is_float)
+        count, bits = inst.canonical_op_regs[f"s{k}"], inst.canonical_op_bits[f"s{k}"]
+        return lambda lane: wave.source(register, count, lane, literal, is_float, 16 if is_float and bits == 16 else 32)
 
     def has_halves(self, inst, operand):
         """Whether numbers of 16 bits have halves of registers."""
@@ -621,51 +644,6 @@ class Machine:
                 value |= byte << (8 * k)
             wave.set_vector(inst.vdst.offset, 1, lane, value)
 
-    def extreme(self, wave, inst, kind, choose):
-        count = 2 if kind == "f64" else 1
-        values = self.sources(inst)
-        for lane in wave.active():
-            numbers = [pcode.of_bits(self.modified(inst, "", k, 32 * count, wave.source(register, count, lane, getattr(inst, "literal", 0), True)), kind)
-                       for k, register in values]
-            numbers = [x for x in numbers if x == x] or numbers[:1]
-            wave.set_vector(inst.vdst.offset, count, lane, pcode.to_bits(choose(numbers), kind))
-
-    def do_V_MIN_F64(self, wave, inst):
-        self.extreme(wave, inst, "f64", min)
-
-    def do_V_MAX_F64(self, wave, inst):
-        self.extreme(wave, inst, "f64", max)
-
-    def do_V_MIN_F32(self, wave, inst):
-        self.extreme(wave, inst, "f32", min)
-
-    def do_V_MAX_F32(self, wave, inst):
-        self.extreme(wave, inst, "f32", max)
-
-    def extreme_of_halves(self, wave, inst, choose):
-        halves = self.arch != "cdna"
-        for lane in wave.active():
-            numbers = []
-            for k, register in self.sources(inst):
-                number, shift = self.half(inst, register.offset, k) if halves and register.offset >= 256 else (register.offset, 0)
-                if number < 256 and number in INLINE:
-                    numbers.append(INLINE[number])
-                    continue
-                value = wave.vector(number, 1, lane) if number >= 256 else wave.scalar(number, 1, getattr(inst, "literal", 0))
-                numbers.append(pcode.of_bits(self.modified(inst, "", k, 16, value >> shift & 0xffff), "f16"))
-            numbers = [x for x in numbers if x == x] or numbers[:1]
-            number, shift = self.half(inst, inst.vdst.offset, 3) if halves else (inst.vdst.offset, 0)
-            before = wave.vector(number, 1, lane) if halves else 0
-            wave.set_vector(number, 1, lane, before & ~(0xffff << shift) | pcode.to_bits(choose(numbers), "f16") << shift)
-
-    def do_V_MIN_F16(self, wave, inst):
-        self.extreme_of_halves(wave, inst, min)
-
-    def do_V_MAX_F16(self, wave, inst):
-        self.extreme_of_halves(wave, inst, max)
-
-    do_V_MIN_NUM_F64, do_V_MAX_NUM_F64, do_V_MIN_NUM_F32, do_V_MAX_NUM_F32 = do_V_MIN_F64, do_V_MAX_F64, do_V_MIN_F32, do_V_MAX_F32
-
     def do_V_RNDNE_F64(self, wave, inst):
         for lane in wave.active():
             x = pcode.of_bits(self.modified(inst, "", 0, 64, wave.source(inst.src0, 2, lane, getattr(inst, "literal", 0), True)), "f64")
@@ -682,20 +660,16 @@ class Machine:
         for op, to, first, second in ((inst.opx, inst.vdstx, inst.srcx0, inst.vsrcx1), (inst.opy, inst.vdsty, inst.srcy0, inst.vsrcy1)):
             plain = op.name.replace("V_DUAL_", "V_")
             self.used.add(op.name)
-            run = None if plain.startswith(("V_CNDMASK", "V_MIN_F32", "V_MAX_F32")) else self.function_named(op, plain)
+            run = None if plain.startswith("V_CNDMASK") else OWN.get(plain) or self.function_named(op, plain)
             for lane in wave.active():
                 m = State(wave, lane)
                 m.SCC, m.EXEC, m.VCC, m.SIMM32 = wave.scc, wave.exec, wave.vcc, literal
                 m.S0, m.S1 = wave.source(first, 1, lane, literal), wave.vector(second.offset, 1, lane)
                 m.D0 = wave.vector(to.offset, 1, lane)
-                if "CNDMASK" in plain:
-                    m.D0 = m.S1 if wave.vcc >> lane & 1 else m.S0
-                elif run is None:
-                    numbers = [pcode.of_bits(value, "f32") for value in (m.S0, m.S1)]
-                    numbers = [x for x in numbers if x == x] or numbers[:1]
-                    m.D0 = pcode.to_bits((min if "MIN" in plain else max)(numbers), "f32")
-                else:
+                if run:
                     run(m)
+                else:
+                    m.D0 = m.S1 if wave.vcc >> lane & 1 else m.S0
                 writes.append((to.offset, lane, m.D0))
         for to, lane, value in writes:
             wave.set_vector(to, 1, lane, value)

@@ -142,12 +142,13 @@ FUNCTIONS = {
     "u32_to_f64": float, "i32_to_f64": float, "u32_to_f32": float, "i32_to_f32": float,
     "f64_to_u32": lambda x: to_int(x, 0, 2 ** 32 - 1), "f32_to_u32": lambda x: to_int(x, 0, 2 ** 32 - 1),
     "f64_to_i32": lambda x: to_int(x, -2 ** 31, 2 ** 31 - 1), "f32_to_i32": lambda x: to_int(x, -2 ** 31, 2 ** 31 - 1),
-    "signext": lambda x: x, "bits": bits, "mantissa": mantissa,
+    "u16_to_f16": float, "i16_to_f16": float, "f16_to_u16": lambda x: to_int(x, 0, 2 ** 16 - 1),
+    "f16_to_i16": lambda x: to_int(x, -2 ** 15, 2 ** 15 - 1), "signext": lambda x: x, "bits": bits, "mantissa": mantissa,
     "signext_from_bit": lambda x, count: signed(x, count) if count else 0, "isEven": lambda x: x % 2 == 0,
     "fract": lambda x: x - math.floor(x) if math.isfinite(x) else math.nan, "pow": lambda x, y: power(x, y),
     "sin": math.sin, "cos": math.cos,
     **{f"v_{name}{count}_{kind}": choose(function, kind) for name, function in (("min", min), ("max", max)) for count in ("", "3")
-       for kind in ("i32", "u32", "f32", "f64", "i16", "u16", "f16", "num_f32", "num_f64")},
+       for kind in ("i32", "u32", "f32", "f64", "i16", "u16", "f16", "num_f16", "num_f32", "num_f64")},
     "log2": lambda x: math.log2(x) if x > 0 else -math.inf if x == 0 else math.nan, "min": min, "max": max,
 }
 CONSTANTS = {"INF": math.inf, "NAN": math.nan, "PI": math.pi, "OVERFLOW_F64": math.inf, "UNDERFLOW_F64": 0.0, "OVERFLOW_F32": math.inf,

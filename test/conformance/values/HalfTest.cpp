@@ -1,10 +1,13 @@
 /// f16: every operation rounds once, derivatives and their sums are f32.
 
+#include "Labels.h"
 #include "conformance/Errors.h"
 #include "conformance/Gradients.h"
 
 using namespace costate;
 using namespace costate::test;
+
+COSTATE_LABEL("Half.SignsAndConstants", sample);
 
 namespace {
 
@@ -407,6 +410,22 @@ TEST(Half, MinimaPassAdjointsOn) {
   float tenth = f16(0.1);
   EXPECT_EQ(x.grad().to_host(),
             (std::vector<float>{0, tenth, 0, 2 * tenth, 0}));
+}
+
+/// Signs and constants, which GPUs have in the operands of an instruction.
+TEST(Half, SignsAndConstants) {
+  Kernel k = kernel("signs", [](ArrayRef<f16, 1> x, ArrayRef<uint16_t, 1> n,
+                                ArrayRef<f16, 1> y) {
+    parallel(x.size(), [&](Index i) {
+      Expr<f16> v = x(i);
+      y(i) = (abs(v) - v * v) * f16(-4) + f16(1) - max(-v, cast<f16>(n(i)));
+    });
+  });
+  auto x = constant<f16>({-1.5, 2, 0.25});
+  auto n = constant<uint16_t>({3, 1, 7});
+  auto y = cpu().array<f16>({3});
+  k(x, n, y);
+  EXPECT_EQ(y.to_host(), (std::vector<f16>{1, 8, -6.75}));
 }
 
 TEST(Half, RecordedGradients) {
