@@ -9,10 +9,10 @@ import unit
 from report import Counts
 
 CHIPS = ("gfx942", "gfx1100")
-# Atomic operations and loops of them, gradients with a tape, derivatives of every kind of function, errors, sums that stay within their type,
-# numbers of 16 bits.
+# Atomic operations and loops of them, gradients with a tape, derivatives of every kind of function, errors of one work item and of
+# many, sums that stay within their type, numbers of 16 bits.
 TESTS = ("Atomic.LoopsOfCompareExchange", "Atomic.TruthValues", "Atomic.DerivativesWhereNobodyInterrupts", "Atomic.CountersOfSerialCodeSteerGradients",
-         "Atomic.IndicesAreChecked", "MathFunction.BitsAreCounted", "Half.SignsAndConstants")
+         "Atomic.IndicesAreChecked", "MathFunction.BitsAreCounted", "Half.SignsAndConstants", "ErrorConformance.TheFirstOfManyWorkItemsIsNamed")
 
 
 def run(root, build, preset):

@@ -36,7 +36,7 @@ static long bits(double number) { return __builtin_bit_cast(long, number); }
 #ifdef COSTATE_TRANSLATED
 #define NOINLINE
 __attribute__((noreturn)) void costate_device_exit(void);
-_Bool costate_device_opaque(_Bool value);
+__attribute__((convergent)) _Bool costate_device_opaque(_Bool value);
 #else
 #define NOINLINE __attribute__((noinline))
 __attribute__((noreturn)) static void costate_device_exit(void) {
@@ -67,7 +67,10 @@ static _Bool isLate(const volatile Cell *cell, long workItem) {
 }
 
 // Whoever has the lock gives it back in the iteration that it got it in: lanes
-// may run in lockstep. Of a million work items that fail few come to it.
+// may run in lockstep. There is one way back to the start of the loop, and what
+// it takes is hidden: of two ways LLVM makes two loops, and who has left the
+// inner one, with the lock, waits for those that ask for it there. Of a million
+// work items that fail few come to it.
 NOINLINE __attribute__((noreturn)) static void report(Worker *worker,
                                                       unsigned kind, long site,
                                                       long a, long b, long c,
@@ -76,17 +79,16 @@ NOINLINE __attribute__((noreturn)) static void report(Worker *worker,
   long words[] = {a, b, c, d, e, f};
   _Bool done = 0;
   while (!done) {
-    if (isLate(cell, worker->workItem)) {
-      done = costate_device_opaque(1);
-      continue;
+    _Bool ends = isLate(cell, worker->workItem);
+    if (!ends &&
+        !__atomic_exchange_n(&worker->errors->lock, 1u, __ATOMIC_RELAXED)) {
+      __nvvm_membar_gl();
+      write(cell, worker->workItem, kind, site, words);
+      __nvvm_membar_gl();
+      __atomic_store_n(&worker->errors->lock, 0u, __ATOMIC_RELAXED);
+      ends = 1;
     }
-    if (__atomic_exchange_n(&worker->errors->lock, 1u, __ATOMIC_RELAXED))
-      continue;
-    __nvvm_membar_gl();
-    write(cell, worker->workItem, kind, site, words);
-    __nvvm_membar_gl();
-    __atomic_store_n(&worker->errors->lock, 0u, __ATOMIC_RELAXED);
-    done = costate_device_opaque(1);
+    done = costate_device_opaque(ends);
   }
   costate_device_exit();
 }

@@ -1,6 +1,7 @@
 /// What goes wrong is said in the words of the user, with the place, and
 /// nothing is lost.
 
+#include "Labels.h"
 #include "conformance/Errors.h"
 #include "conformance/Gradients.h"
 
@@ -8,6 +9,9 @@
 
 using namespace costate;
 using namespace costate::test;
+
+COSTATE_LABEL("ErrorConformance.TheFirstOfMany*", waits);
+COSTATE_LABEL("ErrorConformance.TheFirstOfMany*", sample);
 
 namespace {
 
@@ -248,6 +252,21 @@ TEST(ErrorConformance, AnIndexOutsideInEveryMode) {
     expectError(ErrorCode::OutOfRange, parts, [&] { k.grad(at, x, y); });
     expectError(ErrorCode::OutOfRange, parts, [&] { k.jvp(at, x, y); });
   }
+}
+
+/// Lanes of a warp that all wait for the one place of an error.
+TEST(ErrorConformance, TheFirstOfManyWorkItemsIsNamed) {
+  Kernel k = kernel("gather",
+                    [](ArrayRef<int, 1> at, ArrayRef<double, 1> x) {
+                      parallel(at.size(), [&](Index i) { x(at(i)) = 1; });
+                    },
+                    {.debug = true});
+  std::vector<int> indices(70, 7);
+  indices[0] = indices[1] = indices[2] = 0;
+  auto at = constant<int>(indices);
+  auto x = active<double>({1, 2, 3});
+  expectError(ErrorCode::OutOfRange, {"index 7 ", "in work item 3"},
+              [&] { k(at, x); });
 }
 
 TEST(ErrorConformance, GuardsKeepLoadsInside) {
