@@ -12,6 +12,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 
@@ -23,8 +24,17 @@ namespace {
 constexpr const char *tripleName = "amdgcn-amd-amdhsa";
 constexpr const char *gpus = "AMD GPUs";
 
+/// The greedy allocator of LLVM 22 copies a value that all lanes read later
+/// where a branch leaves only some of them, when it splits live ranges.
+void allocateWithoutSplits() {
+  auto &known = cl::getRegisteredOptions();
+  if (auto found = known.find("vgpr-regalloc"); found != known.end())
+    found->second->addOccurrence(0, "vgpr-regalloc", "basic");
+}
+
 const llvm::Target *findAmd(std::string &error) {
   static const bool isInitialised = [] {
+    allocateWithoutSplits();
     LLVMInitializeAMDGPUTargetInfo();
     LLVMInitializeAMDGPUTarget();
     LLVMInitializeAMDGPUTargetMC();
