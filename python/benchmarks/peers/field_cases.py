@@ -5,6 +5,7 @@ import numpy as np
 import cases
 
 qd = None  # the system; fields.py sets it
+has_checkpoints = False  # of loops; the same
 
 TABLE = {}
 
@@ -498,3 +499,67 @@ def carry(given):
             loss[None] += c
 
     return slopes(loss, x, run)
+
+
+@case
+def indexed(given):
+    x, y, n, loss = field(given), field(cases.INDEXED), counts([len(cases.INDEXED)]), number()
+
+    @qd.kernel
+    def run():
+        for i in n:
+            a = x[0] + x[1]
+            state = a
+            total = 0.0
+            if qd.static(has_checkpoints):
+                qd.loop_config(checkpoints=4)
+            for k in range(n[i]):
+                state = a * state + 0.1
+                total += y[k] * state
+            loss[None] += total
+
+    return slopes(loss, x, run)
+
+
+@case
+def window(given):
+    x, loss = field(given), number()
+
+    @qd.kernel
+    def run(radius: qd.i32):
+        for p in x:
+            total = 0.0
+            for i in range(2 * radius + 1):
+                q = qd.min(qd.max(p + i - radius, 0), x.shape[0] - 1)
+                total += x[q]
+            loss[None] += total * total
+
+    return slopes(loss, x, lambda: run(cases.RADIUS))
+
+
+@case
+def grid(given):
+    mass, n = qd.field(qd.f32, shape=len(cases.MASS)), counts([len(given)])
+    before, after = (qd.Vector.field(3, qd.f32, shape=len(cases.MASS), needs_grad=True) for _ in range(2))
+    centres = qd.Vector.field(3, qd.f32, shape=len(given), needs_grad=True)
+    loss = qd.field(qd.f32, shape=(), needs_grad=True)
+    for made, values in (mass, cases.MASS), (before, cases.MOMENTA), (centres, np.asarray(given, dtype=np.float32)):
+        made.from_numpy(values)
+
+    @qd.kernel
+    def collide():
+        for i in mass:
+            if mass[i] > 0:
+                v = before[i] / mass[i]
+                for j in range(n[0]):
+                    d = v - centres[j]
+                    r = qd.sqrt(d.dot(d) + 1e-6)
+                    v = v + 0.1 * d / (1 + r * r) - 0.01 * v * r
+                after[i] = v
+
+    @qd.kernel
+    def add():
+        for i in after:
+            loss[None] += after[i][0] + after[i][1] + after[i][2]
+
+    return slopes(loss, centres, collide, add)

@@ -20,6 +20,7 @@ import field_cases
 
 QUADRANTS = SYSTEM == "quadrants"
 field_cases.qd = qd
+field_cases.has_checkpoints = SYSTEM == "costate"
 # Quadrants reads compiled kernels without their Python source if asked (its guide, "Fastcache").
 pure_kernel = qd.kernel(fastcache=True) if QUADRANTS else qd.kernel
 Array = qd.types.ndarray

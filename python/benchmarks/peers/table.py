@@ -114,7 +114,7 @@ def verdict(rows, case):
 
 TRACKERS = {"warp": "NVIDIA/warp", "taichi": "taichi-dev/taichi", "slang": "shader-slang/slang",
             "slangpy": "shader-slang/slangpy", "clad": "vgvassilev/clad", "jax": "jax-ml/jax",
-            "Enzyme": "EnzymeAD/Enzyme"}
+            "Enzyme": "EnzymeAD/Enzyme", "Reactant": "EnzymeAD/Reactant.jl"}
 
 
 def linked(source):
@@ -145,7 +145,8 @@ def failures(result):
         for one in parts["conformance"][0].get("result", []):
             if one["verdict"] not in ("right", "cannot") and not one["way"]:
                 title = next(c.title for c in cases.CASES if c.name == one["case"])
-                lines.append(row(title, system, one["text"][:160].replace("|", "\\|")))
+                text = re.sub(r"""(?<=[ "'])/\S*/""", "", one["text"])  # folders
+                lines.append(row(title, system, text[:160].replace("|", "\\|")))
     return lines
 
 

@@ -390,3 +390,67 @@ def carry(x: Floats, n: Ints, loss: Floats):
     for k in range(n[i]):
         c = c + x[0] * (x[1] + x[2])
     wp.atomic_add(loss, 0, c)
+
+
+@alone
+def indexed_kernel(x: Floats, y: Floats, n: Ints, loss: Floats):
+    i = wp.tid()
+    a = x[0] + x[1]
+    state = a
+    total = f64(0.0)
+    for k in range(n[i]):
+        state = a * state + f64(0.1)
+        total += y[k] * state
+    wp.atomic_add(loss, 0, total)
+
+
+@case
+def indexed(given):
+    x, y, n, loss = floats(given), floats(cases.INDEXED), counts([len(cases.INDEXED)]), floats([0])
+    return slopes(x, loss, (indexed_kernel, 1, [x, y, n, loss]))
+
+
+@alone
+def window_kernel(x: Floats, radius: wp.int32, loss: Floats):
+    p = wp.tid()
+    total = f64(0.0)
+    for i in range(2 * radius + 1):
+        total += x[wp.clamp(p + i - radius, 0, x.shape[0] - 1)]
+    wp.atomic_add(loss, 0, total * total)
+
+
+@case
+def window(given):
+    x, loss = floats(given), floats([0])
+    return slopes(x, loss, (window_kernel, len(given), [x, cases.RADIUS, loss]))
+
+
+Vectors = wp.array(dtype=wp.vec3)
+
+
+@alone
+def collide(mass: wp.array(dtype=wp.float32), before: Vectors, centres: Vectors, n: Ints, after: Vectors):
+    i = wp.tid()
+    if mass[i] > 0.0:
+        v = before[i] / mass[i]
+        for j in range(n[0]):
+            d = v - centres[j]
+            r = wp.sqrt(wp.dot(d, d) + 1e-6)
+            v = v + 0.1 * d / (1.0 + r * r) - 0.01 * v * r
+        after[i] = v
+
+
+@alone
+def add_components(v: Vectors, loss: wp.array(dtype=wp.float32)):
+    i = wp.tid()
+    wp.atomic_add(loss, 0, v[i][0] + v[i][1] + v[i][2])
+
+
+@case
+def grid(given):
+    cells = len(cases.MASS)
+    mass = wp.array(cases.MASS, dtype=wp.float32)
+    before, centres = (wp.array(values, dtype=wp.vec3, requires_grad=True) for values in (cases.MOMENTA, given))
+    after, loss = wp.zeros(cells, dtype=wp.vec3, requires_grad=True), wp.zeros(1, dtype=wp.float32, requires_grad=True)
+    return slopes(centres, loss, (collide, cells, [mass, before, centres, counts([len(given)]), after]),
+                  (add_components, cells, [after, loss]))
