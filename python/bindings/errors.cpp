@@ -1,5 +1,7 @@
 #include "bindings/Bindings.h"
 
+#include <dlfcn.h>
+
 #include <array>
 
 namespace costate::python {
@@ -30,12 +32,15 @@ static PyObject *make(nb::module_ &module, const char *name, nb::object bases,
 /// What a handler of a signal has raised in the middle of a launch.
 static thread_local PyObject *raisedMeanwhile = nullptr;
 
+/// By name: the stable ABI lacks it, and its name has changed in 3.13.
 bool pythonEnds() {
-#if PY_VERSION_HEX >= 0x030D0000
-  return Py_IsFinalizing();
-#else
-  return _Py_IsFinalizing();
-#endif
+  static const auto isFinalizing = [] {
+    void *found = dlsym(RTLD_DEFAULT, "Py_IsFinalizing");
+    if (!found)
+      found = dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
+    return reinterpret_cast<int (*)()>(found);
+  }();
+  return isFinalizing();
 }
 
 /// Handlers of signals run on the main thread; on others nothing happens.

@@ -64,8 +64,8 @@ static void launch(const Kernel &kernel, Mode mode, bool initialState,
 /// The value of `initial_state`, the one keyword of launches.
 static bool initialStateOf(PyObject *const *values, PyObject *names) {
   bool found = false;
-  for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); ++i) {
-    PyObject *name = PyTuple_GET_ITEM(names, i);
+  for (Py_ssize_t i = 0; names && i < PyTuple_Size(names); ++i) {
+    PyObject *name = PyTuple_GetItem(names, i);
     if (PyUnicode_CompareWithASCIIString(name, "initial_state") != 0) {
       PyErr_SetString(PyExc_TypeError,
                       "a launch has one keyword, `initial_state`");
@@ -122,15 +122,22 @@ static PyMethodDef methods[] = {
                "it."),
     {nullptr, nullptr, 0, nullptr}};
 
+static std::vector<PyObject *> itemsOf(PyObject *tuple) {
+  std::vector<PyObject *> items(static_cast<size_t>(PyTuple_Size(tuple)));
+  for (size_t i = 0; i < items.size(); ++i)
+    items[i] = PyTuple_GetItem(tuple, static_cast<Py_ssize_t>(i));
+  return items;
+}
+
 static PyObject *call(PyObject *self, PyObject *tuple,
                       PyObject *words) noexcept {
-  if (words && PyDict_GET_SIZE(words)) {
+  if (words && PyDict_Size(words)) {
     PyErr_SetString(PyExc_TypeError, "a launch takes no keywords");
     return nullptr;
   }
-  PyObject **items = reinterpret_cast<PyTupleObject *>(tuple)->ob_item;
-  return launchMethod<Mode::Primal>(self, items, PyTuple_GET_SIZE(tuple),
-                                    nullptr);
+  std::vector<PyObject *> items = itemsOf(tuple);
+  return launchMethod<Mode::Primal>(
+      self, items.data(), static_cast<Py_ssize_t>(items.size()), nullptr);
 }
 
 static PyType_Slot slots[] = {{Py_tp_methods, methods},
@@ -152,9 +159,7 @@ static Mode modeOf(const std::string &name) {
 /// Seconds of `count` launches from C++, for benchmarks.
 static double timeLaunches(const Kernel &kernel, size_t count,
                            nb::args objects) {
-  Arguments arguments(kernel,
-                      reinterpret_cast<PyTupleObject *>(objects.ptr())->ob_item,
-                      objects.size());
+  Arguments arguments(kernel, itemsOf(objects.ptr()).data(), objects.size());
   GilRelease release;
   auto start = std::chrono::steady_clock::now();
   for (size_t i = 0; i < count; ++i)
@@ -228,9 +233,8 @@ static void bindCheck(nb::module_ &module) {
   module.def(
       "check_gradient",
       [](const Kernel &kernel, nb::args objects) {
-        Arguments arguments(
-            kernel, reinterpret_cast<PyTupleObject *>(objects.ptr())->ob_item,
-            objects.size());
+        Arguments arguments(kernel, itemsOf(objects.ptr()).data(),
+                            objects.size());
         GilRelease release;
         return detail::check_gradient(kernel, arguments);
       },

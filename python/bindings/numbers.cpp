@@ -1,16 +1,23 @@
 #include "bindings/Numbers.h"
 
+#include <atomic>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 namespace costate::python {
 
 using detail::ArgumentValue;
 
+/// Found once NumPy is imported; never released.
 static bool isNumpyBool(PyObject *object) {
-  const char *name = Py_TYPE(object)->tp_name;
-  return !std::strcmp(name, "numpy.bool") || !std::strcmp(name, "numpy.bool_");
+  static std::atomic<PyObject *> type = nullptr;
+  if (!type) {
+    nb::object numpy = nb::steal(PyImport_GetModule(nb::str("numpy").ptr()));
+    if (!numpy.is_valid() || !nb::hasattr(numpy, "bool_"))
+      return false;
+    type = nb::object(numpy.attr("bool_")).release().ptr();
+  }
+  return nb::handle(object).type().is(type.load());
 }
 
 static std::optional<ArgumentValue> integerOf(PyObject *object) {
@@ -29,7 +36,7 @@ static std::optional<ArgumentValue> integerOf(PyObject *object) {
 
 std::optional<ArgumentValue> numberOf(PyObject *object) {
   if (PyFloat_Check(object))
-    return ArgumentValue(PyFloat_AS_DOUBLE(object));
+    return ArgumentValue(PyFloat_AsDouble(object));
   if (PyBool_Check(object))
     return ArgumentValue(object == Py_True);
   if (PyLong_Check(object))
@@ -40,8 +47,7 @@ std::optional<ArgumentValue> numberOf(PyObject *object) {
     nb::object index = nb::steal(PyNumber_Index(object));
     if (index.is_valid())
       return integerOf(index.ptr());
-  } else if (const PyNumberMethods *methods = Py_TYPE(object)->tp_as_number;
-             methods && methods->nb_float) {
+  } else if (PyType_GetSlot(Py_TYPE(object), Py_nb_float)) {
     double value = PyFloat_AsDouble(object);
     if (!PyErr_Occurred())
       return ArgumentValue(value);

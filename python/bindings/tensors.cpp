@@ -103,7 +103,7 @@ TensorLaunch::TensorLaunch(const Kernel &kernel, const Device &device,
 /// Whether the elements are not what memory holds, but its negative.
 static bool isLazilyNegative(PyObject *tensor) {
   static PyObject *name = PyUnicode_InternFromString("is_neg");
-  PyObject *answer = PyObject_CallMethodNoArgs(tensor, name);
+  PyObject *answer = PyObject_VectorcallMethod(name, &tensor, 1, nullptr);
   if (!answer)
     nb::raise_python_error();
   Py_DECREF(answer);

@@ -29,19 +29,18 @@ static bool isOurs(std::string_view file) {
 }
 
 Loc callerLoc() {
-  PyFrameObject *frame = PyEval_GetFrame();
-  nb::object held = nb::borrow(reinterpret_cast<PyObject *>(frame));
-  while (held.is_valid()) {
-    frame = reinterpret_cast<PyFrameObject *>(held.ptr());
+  nb::object held = nb::borrow(reinterpret_cast<PyObject *>(PyEval_GetFrame()));
+  while (held.is_valid() && !held.is_none()) {
+    auto *frame = reinterpret_cast<PyFrameObject *>(held.ptr());
     nb::object code =
         nb::steal(reinterpret_cast<PyObject *>(PyFrame_GetCode(frame)));
     nb::object name = code.attr("co_filename");
-    const char *file = PyUnicode_AsUTF8(name.ptr());
+    const char *file = PyUnicode_AsUTF8AndSize(name.ptr(), nullptr);
     if (file && !isOurs(file))
       return {interned(file),
               static_cast<uint32_t>(PyFrame_GetLineNumber(frame)), 0};
     PyErr_Clear();
-    held = nb::steal(reinterpret_cast<PyObject *>(PyFrame_GetBack(frame)));
+    held = held.attr("f_back");
   }
   return {};
 }
