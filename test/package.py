@@ -2,13 +2,16 @@
 but LLVM's static archives, and only what they use of them comes along."""
 
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 from report import Counts
 
+sys.path.append(str(Path(__file__).resolve().parent.parent / "tools/package"))
+from check_symbols import too_new
+
 LLVM = Path("/usr/lib/llvm-22")
-NEWEST = {"GLIBC": (2, 34), "GLIBCXX": (3, 4, 29), "GCC": (7, 0, 0), "CXXABI": (1, 3, 13)}
 LARGEST = 145_000_000  # with names, for CPUs, NVIDIA and AMD; everything that is in the archives has four times that
 
 
@@ -27,19 +30,6 @@ def versions(library):
                           capture_output=True, text=True, check=True).stdout
     return {name.partition("@@")[2] for line in text.splitlines()
             if (name := line.split()[-1]) and " A " not in line}
-
-
-def too_new(library):
-    """The symbols for which libraries of the oldest systems would be too old."""
-    text = subprocess.run([LLVM / "bin/llvm-nm", "-D", "--undefined-only", "--quiet", library],
-                          capture_output=True, text=True, check=True).stdout
-    names = [line.split()[-1] for line in text.splitlines()]
-    return [name for name in names if is_newer(name.rpartition("@")[2])]
-
-
-def is_newer(version):
-    library, _, number = version.partition("_")
-    return library in NEWEST and tuple(map(int, number.split("."))) > NEWEST[library]
 
 
 def run(root, build, preset):
