@@ -94,8 +94,10 @@ class Source:
             tree, indented = ast.parse(textwrap.dedent(text)), False
         ast.increment_lineno(tree, first - 1 - indented)
         _move_named_conditions(tree)
-        function = next(n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)))
-        return spliced(rewritten(function))
+        functions = [n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
+        if not functions:
+            raise self._has_changed()
+        return spliced(rewritten(functions[0]))
 
     def _mangle(self) -> None:
         """Names such as `__n` are those of the class, as in Python."""
@@ -113,8 +115,12 @@ class Source:
         code, args = inspect.unwrap(self.function).__code__, self.node.args
         names = [a.arg for a in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
         if self.node.name != code.co_name or names != list(code.co_varnames[:len(names)]):
-            raise QuadrantsSyntaxError(f"File \"{self.file}\", line {code.co_firstlineno}: the file has changed since `{self.name}` "
-                                       "was made, and holds something else there; import it again")
+            raise self._has_changed()
+
+    def _has_changed(self) -> QuadrantsSyntaxError:
+        line = inspect.unwrap(self.function).__code__.co_firstlineno
+        return QuadrantsSyntaxError(f"File \"{self.file}\", line {line}: the file has changed since `{self.name}` "
+                                    "was made, and holds something else there; import it again")
 
     def loc(self, node: Any) -> _core.Loc:
         """The place of a node for the compiler."""
