@@ -1,5 +1,7 @@
 #include "autodiff/cut/Levels.h"
 
+#include "sizing/Costs.h"
+
 namespace costate::autodiff {
 namespace {
 
@@ -132,9 +134,8 @@ Number OnlineSchedule::roomBehind(Number states) const {
 
 /// As much as the states before it, and at least what a cache holds.
 Number OnlineSchedule::bytesOf(Number number) const {
-  constexpr double cached = 128 << 10;
   Number states = number * begin;
-  return states.atLeast(cached).atMost(roomBehind(states));
+  return states.atLeast(sizing::cachedBytes).atMost(roomBehind(states));
 }
 
 /// Once states take a third of the budget, a segment is as long as all levels

@@ -49,8 +49,6 @@ bool pushes(ir::RangeOp range) { return ir::contains<tape::PushOp>(range); }
 
 namespace {
 
-/// What recomputation may take for each atomic addition that it saves.
-constexpr int64_t largestWeight = 64;
 constexpr size_t mostAdditions = 128;
 
 /// Finds the additions of a range that can be gathered.
@@ -199,7 +197,7 @@ private:
     int64_t weight = 0;
     for (const Together &together : byShift(additions, range))
       weight += together.slice.weight();
-    return weight <= largestWeight * saved;
+    return weight <= gatherCosts().addition() * saved;
   }
 
   ir::RangeOp range;

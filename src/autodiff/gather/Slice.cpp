@@ -1,7 +1,5 @@
 #include "autodiff/gather/Slice.h"
 
-#include "sizing/Costs.h"
-
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -59,9 +57,10 @@ SmallVector<ir::LoadOp> Slice::loads() const {
   return found;
 }
 
-/// The same for all devices: it decides the order of additions.
+sizing::Costs gatherCosts() { return sizing::Costs(sizing::Target::Cpu); }
+
 int64_t Slice::weight() const {
-  sizing::Costs costs(sizing::Target::Cpu);
+  sizing::Costs costs = gatherCosts();
   int64_t sum = 0;
   for (Operation *op : operations)
     sum += costs.of(op);

@@ -3,6 +3,7 @@
 /// other work items.
 
 #include "autodiff/replay/Accesses.h"
+#include "sizing/Costs.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
@@ -10,6 +11,9 @@
 #include "llvm/ADT/MapVector.h"
 
 namespace costate::autodiff {
+
+/// The same for all devices: they decide the order of additions.
+sizing::Costs gatherCosts();
 
 /// The operations that give what some additions of a range add, and decide
 /// whether they do.

@@ -126,7 +126,7 @@ public:
   bool pay(scf::ForOp row) {
     add(*row.getBody(), 1);
     // Lanes that wait do nothing.
-    return wide < 0.7 * lanes * alone;
+    return wide < costs.gain * lanes * alone;
   }
 
   /// Of one operation, on a vector.
@@ -143,13 +143,6 @@ public:
   static constexpr double iterations = sizing::guessedTripCount;
 
 private:
-  /// Most of them are indices, which loops do not compute anew.
-  static constexpr double integer = 0.25;
-  /// Of all lanes, and its addition to an element.
-  static constexpr double sum = 12;
-  /// Of one lane of a gather or scatter.
-  static constexpr double gathered = 3;
-
   void add(Block &block, double times) {
     for (Operation &op : block) {
       bool isLoop = isa<LoopLikeOpInterface>(op);
@@ -179,7 +172,7 @@ private:
     if (isa<ir::ElementAccess, func::CallOp, math::SqrtOp>(op))
       return 1;
     auto cost = static_cast<double>(table.of(op));
-    return cost == 1 && isOnIntegers(op) ? integer : cost;
+    return cost == 1 && isOnIntegers(op) ? costs.index : cost;
   }
 
   double wideCost(Operation *op, double one) const {
@@ -188,9 +181,9 @@ private:
     if (shapes.areShared(op->getOperands()))
       return one;
     if (addsLanesUp(op, shapes))
-      return sum;
+      return costs.sum;
     if (isForEachLane(op) || isa<ir::DivOp, ir::RemOp>(op))
-      return lanes * (one + 3);
+      return lanes * (one + costs.alone);
     return one * registersOf(op);
   }
 
@@ -205,7 +198,7 @@ private:
   double accessCost(Operation *op) const {
     if (const Interleaved *group = interleaved.of(op))
       return 1 + group->count;
-    return isGathered(op) ? gathered * lanes : 2;
+    return isGathered(op) ? costs.gathered * lanes : costs.access;
   }
 
   const Shapes &shapes;
@@ -213,6 +206,7 @@ private:
   unsigned lanes, bits;
   double alone = 0, wide = 0;
   sizing::Costs table{sizing::Target::Cpu};
+  const sizing::LaneCosts &costs = sizing::laneCosts();
 };
 
 /// The time of a row in cycles, if each vector is `copies` ones. Iterations of
@@ -227,16 +221,11 @@ public:
   }
 
 private:
-  /// Instructions in a cycle.
-  static constexpr double rate = 3;
-  /// What waiting for the longest of twice as many lanes adds.
-  static constexpr double wait = 0.1;
-
   double cycles(Block &block, unsigned copies) {
     double work = 0, inner = 0;
     for (Operation &op : block) {
       if (op.getNumRegions() == 0 && !matchPattern(&op, m_Constant()))
-        work += costs.of(&op) / rate;
+        work += costs.of(&op) / table.rate;
       for (Region &region : op.getRegions())
         for (Block &part : region)
           inner += isa<LoopLikeOpInterface>(op) ? loop(&op, part, copies)
@@ -250,7 +239,7 @@ private:
     auto counted = dyn_cast<scf::ForOp>(op);
     bool parts =
         counted ? shapes.parts(counted) : shapes.parts(cast<scf::WhileOp>(op));
-    double waiting = parts ? 1 + wait * llvm::Log2_32(copies) : 1;
+    double waiting = parts ? 1 + table.waiting * llvm::Log2_32(copies) : 1;
     return Costs::iterations * waiting * cycles(body, copies);
   }
 
@@ -300,25 +289,24 @@ private:
     return start;
   }
 
-  /// Of one access to elements that are no neighbours.
-  static constexpr double ofGather = 24;
-
   double latencyOf(Operation *op) const {
     if (op->getNumRegions() > 0 || op->hasTrait<OpTrait::IsTerminator>())
       return 0;
     if (Costs::isFunction(op))
-      return 40;
+      return table.function;
     if (isa<arith::DivFOp, math::SqrtOp>(op))
-      return 13;
+      return table.quotient;
     if (isa<ir::LoadOp>(op))
-      return costs.isGathered(op) ? ofGather : 7;
+      return costs.isGathered(op) ? table.gather : table.load;
     bool isFloat =
         op->getNumResults() == 1 && isa<FloatType>(op->getResult(0).getType());
-    return isFloat && !isa<arith::SelectOp>(op) ? 4 : 1;
+    return isFloat && !isa<arith::SelectOp>(op) ? table.arithmetic
+                                                : table.integer;
   }
 
   const Shapes &shapes;
   const Costs &costs;
+  const sizing::LatencyCosts &table = sizing::laneCosts().latencies;
 };
 
 constexpr unsigned mostLanes = 64; // a mask is a number
@@ -331,10 +319,11 @@ public:
 
   unsigned best(const Costs &costs) {
     Latencies latencies(shapes, costs);
+    double gain = sizing::laneCosts().latencies.gain;
     double least = latencies.perVector(row, 1);
     unsigned best = 1;
     for (unsigned copies = 2; copies <= most(); copies *= 2)
-      if (double time = latencies.perVector(row, copies); time < 0.88 * least) {
+      if (double time = latencies.perVector(row, copies); time < gain * least) {
         least = time;
         best = copies;
       }
@@ -409,7 +398,6 @@ bool hasControl(scf::ForOp row) {
 /// of lanes is made once for both, and where there are more rows of memory than
 /// the processor fetches ahead, each is touched half as often.
 bool paysTwice(scf::ForOp row, const Shapes &shapes) {
-  constexpr unsigned mostRows = 16;
   unsigned rows = 0;
   bool addsUp = false;
   row.getBody()->walk([&](Operation *op) {
@@ -417,7 +405,7 @@ bool paysTwice(scf::ForOp row, const Shapes &shapes) {
     auto access = dyn_cast<ir::ElementAccess>(op);
     rows += access && shapes.areNeighbours(access.getIndices());
   });
-  return addsUp || rows > mostRows;
+  return addsUp || rows > sizing::laneCosts().streams;
 }
 
 /// Of the type that the body computes with.

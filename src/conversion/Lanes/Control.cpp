@@ -2,6 +2,7 @@
 
 #include "conversion/KernelToLLVM/Runtime.h"
 #include "conversion/Lanes/LaneBody.h"
+#include "sizing/Costs.h"
 
 #include "mlir/IR/Matchers.h"
 
@@ -10,9 +11,6 @@
 using namespace mlir;
 
 namespace costate::conversion {
-
-/// Up to so many operations are cheaper than a look at the mask.
-static constexpr size_t shortSide = 12;
 
 /// So many masks are made of each other. LLVM simplifies each by all before it,
 /// which takes minutes in a chain of a thousand branches.
@@ -24,7 +22,7 @@ bool LaneBody::runsAnyway(Block &block) const {
   return llvm::all_of(block.without_terminator(), [&](Operation &op) {
     auto load = dyn_cast<ir::LoadOp>(op);
     bool isMasked = load && shapes.areNeighbours(load.getIndices());
-    return ++count <= shortSide && op.getNumRegions() == 0 &&
+    return ++count <= sizing::laneCosts().side && op.getNumRegions() == 0 &&
            (isMasked || isPure(&op)) &&
            !op.hasTrait<ir::OpTrait::IsFunction>() && !isa<arith::RemFOp>(op);
   });
@@ -244,7 +242,7 @@ Value LaneBody::orZero(Value here, Value value) {
 static bool isShort(Block &block) {
   size_t count = 0;
   return llvm::all_of(block.without_terminator(), [&](Operation &op) {
-    return ++count <= shortSide && op.getNumRegions() == 0 &&
+    return ++count <= sizing::laneCosts().side && op.getNumRegions() == 0 &&
            (isPure(&op) || isa<ir::LoadOp>(op));
   });
 }

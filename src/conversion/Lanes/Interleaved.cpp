@@ -1,6 +1,7 @@
 #include "conversion/Lanes/Interleaved.h"
 
 #include "ir/Kernel.h"
+#include "sizing/Costs.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Matchers.h"
@@ -8,10 +9,6 @@
 using namespace mlir;
 
 namespace costate::conversion {
-
-/// Shuffles of more take as long as gathers, and as long to compile as all
-/// else.
-static constexpr int64_t mostComponents = 4;
 
 static bool goesUp(Operation *op) {
   return isa<ir::LoadOp, ir::AtomicTakeOp>(op);
@@ -83,11 +80,11 @@ private:
     if (count == 0)
       return nullptr;
     auto known = extents.find(cast<ir::ElementAccess>(op).getArray());
-    int64_t all = 1;
+    int64_t all = 1, most = sizing::laneCosts().interleaved;
     for (int64_t extent : known->second)
-      all = std::min(mostComponents + 1, all * extent);
+      all = std::min(most + 1, all * extent);
     bool fits = known->second.size() == count && all > 1;
-    return fits && all <= mostComponents ? &known->second : nullptr;
+    return fits && all <= most ? &known->second : nullptr;
   }
 
   void visit(Block &block) {

@@ -14,11 +14,6 @@ namespace {
 
 using Builder = ImplicitLocOpBuilder;
 
-/// More operations than this take longer than they save.
-constexpr unsigned mostOps = 48;
-/// Of loops of which nothing is known before they run.
-constexpr int64_t guessedTripCount = 16;
-
 bool isCheap(Operation *op) {
   if (isa<ir::LoadOp, scf::YieldOp>(op))
     return true;
@@ -29,8 +24,8 @@ bool isCheap(Operation *op) {
 
 class Depth {
 public:
-  Depth(ir::RangeOp range, Builder &b, IRMapping &map)
-      : range(range), b(b), map(map) {}
+  Depth(ir::RangeOp range, int64_t mostOps, Builder &b, IRMapping &map)
+      : range(range), mostOps(mostOps), b(b), map(map) {}
 
   /// Null if it is not known, or the same for all.
   Value tripCountOf(Operation *op) {
@@ -38,7 +33,7 @@ public:
     SmallVector<Gate> gates = gatesOf(op);
     if (!loop || (gates.empty() && isSame(loop.getUpperBound())))
       return nullptr;
-    unsigned left = mostOps;
+    int64_t left = mostOps;
     bool known = isKnown(loop.getUpperBound(), left);
     for (Gate gate : gates)
       known = known && isKnown(gate.condition, left);
@@ -48,7 +43,7 @@ public:
   /// `iterations`, or less than 0 where a work item does not pass `gate`; null
   /// if that is not known.
   Value iterationsBehind(Gate gate, Value iterations) {
-    unsigned left = mostOps;
+    int64_t left = mostOps;
     if (!isKnown(gate.condition, left))
       return nullptr;
     Value passes = compute(gate.condition);
@@ -66,7 +61,7 @@ private:
     return isOutside(value) || matchPattern(value, m_Constant());
   }
 
-  bool isKnown(Value value, unsigned &left) {
+  bool isKnown(Value value, int64_t &left) {
     if (isOutside(value))
       return true;
     if (auto argument = dyn_cast<BlockArgument>(value))
@@ -129,6 +124,7 @@ private:
   }
 
   ir::RangeOp range;
+  int64_t mostOps; ///< more take longer than they save
   Builder &b;
   IRMapping &map;
 };
@@ -143,8 +139,9 @@ bool isLeading(Value condition, const TapeShape &shape) {
 
 } // namespace
 
-Value emitDepth(ir::RangeOp range, const TapeShape &shape, OpBuilder &builder,
-                IRMapping map) {
+Value emitDepth(ir::RangeOp range, const TapeShape &shape,
+                const sizing::Costs &costs, OpBuilder &builder, IRMapping map) {
+  int64_t mostOps = costs.tiles().depth;
   Builder b(range.getLoc(), builder);
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantOp::create(b, b.getI64IntegerAttr(value));
@@ -152,7 +149,7 @@ Value emitDepth(ir::RangeOp range, const TapeShape &shape, OpBuilder &builder,
   Value sum;
   for (Operation *loop : shape.level(nullptr).loops) {
     IRMapping own = map;
-    Value iterations = Depth(range, b, own).tripCountOf(loop);
+    Value iterations = Depth(range, mostOps, b, own).tripCountOf(loop);
     if (!iterations)
       continue;
     iterations = arith::MaxSIOp::create(b, iterations, constant(0));
@@ -161,9 +158,10 @@ Value emitDepth(ir::RangeOp range, const TapeShape &shape, OpBuilder &builder,
   }
   if (std::optional<Gate> gate = effectGateOf(range);
       gate && isLeading(gate->condition, shape)) {
-    Value iterations = sum ? sum : constant(guessedTripCount);
+    Value iterations = sum ? sum : constant(sizing::guessedDepth);
     IRMapping own = map;
-    if (Value gated = Depth(range, b, own).iterationsBehind(*gate, iterations))
+    if (Value gated =
+            Depth(range, mostOps, b, own).iterationsBehind(*gate, iterations))
       return gated;
   }
   return sum;

@@ -3,6 +3,7 @@
 /// before they run.
 
 #include "conversion/PlaceTapes/Shape.h"
+#include "sizing/Costs.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -13,6 +14,7 @@ namespace costate::conversion {
 /// the same for all work items. Less than 0 for work items without effect.
 /// `map`: the indices.
 mlir::Value emitDepth(ir::RangeOp range, const TapeShape &shape,
-                      mlir::OpBuilder &b, mlir::IRMapping map);
+                      const sizing::Costs &costs, mlir::OpBuilder &b,
+                      mlir::IRMapping map);
 
 } // namespace costate::conversion

@@ -6,8 +6,6 @@ using namespace mlir;
 
 namespace costate::conversion {
 
-/// Of a checkpoint: more cost too much to write for each segment.
-static constexpr int64_t mostLocalRows = 64;
 /// Of all private arrays of a work item, of which each copy of its code has its
 /// own.
 static constexpr int64_t mostLocalBytes = 4096;
@@ -17,7 +15,8 @@ static bool changesInCondition(Operation *loop) {
   return open && contains(open.getBefore(), ir::writesLocal);
 }
 
-StringRef obstacleOfLocals(ir::RangeOp range, const TapeShape &shape) {
+StringRef obstacleOfLocals(ir::RangeOp range, const TapeShape &shape,
+                           const sizing::Costs &costs) {
   int64_t bytes = 0;
   range.walk([&](ir::LocalOp local) {
     ir::LocalType type = local.getType();
@@ -26,7 +25,7 @@ StringRef obstacleOfLocals(ir::RangeOp range, const TapeShape &shape) {
   if (bytes > mostLocalBytes)
     return "its private arrays are large";
   for (Operation *loop : shape.forwardLoops()) {
-    if (LoopState(shape, loop).localRows() > mostLocalRows)
+    if (LoopState(shape, loop).localRows() > costs.tiles().localRows)
       return "its private arrays are large";
     if (changesInCondition(loop))
       return "the condition of a `while` stores to a private array";

@@ -7,7 +7,8 @@
 namespace costate::conversion {
 
 /// What is in the way of tiles; empty: nothing.
-llvm::StringRef obstacleOfLocals(ir::RangeOp range, const TapeShape &shape);
+llvm::StringRef obstacleOfLocals(ir::RangeOp range, const TapeShape &shape,
+                                 const sizing::Costs &costs);
 
 /// All elements of all arrays, now.
 Values elementsOf(RowBuilder &b, mlir::ValueRange locals);

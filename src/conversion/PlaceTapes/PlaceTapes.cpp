@@ -156,7 +156,7 @@ void expect(ir::RangeOp range, const TapeShape &shape) {
 /// they do.
 bool tellDepth(ir::RangeOp range, const TapeShape &shape, RowBuilder &b,
                const IRMapping &map, const sizing::Costs &table) {
-  Value iterations = emitDepth(range, shape, b, map);
+  Value iterations = emitDepth(range, shape, table, b, map);
   if (!iterations)
     return false;
   SortCosts costs = sortCostsOf(range, shape, table);
@@ -248,7 +248,7 @@ struct PlaceTapes : impl::PlaceTapesBase<PlaceTapes> {
       return obstacle;
     if (deterministic && !isInOrder(range, *shape))
       return "a `deterministic` kernel adds up in it";
-    obstacle = obstacleOfLocals(range, *shape);
+    obstacle = obstacleOfLocals(range, *shape, costs().table);
     if (obstacle.empty())
       place(range, *shape, costs(), isFree(range));
     return obstacle;

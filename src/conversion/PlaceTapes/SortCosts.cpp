@@ -6,9 +6,6 @@ namespace costate::conversion {
 
 namespace {
 
-/// Of an access to memory that lanes do not share: 28 more bytes on an H200.
-constexpr int64_t uncoalescedSlots = 200;
-
 bool isNextTo(Value index, Value last) {
   if (index == last)
     return true;
@@ -39,9 +36,12 @@ int64_t timesOf(Operation *op, Operation *root) {
 SortCosts sortCostsOf(ir::RangeOp range, const TapeShape &shape,
                       const sizing::Costs &table) {
   SortCosts costs;
+  auto uncoalescedSlots = [&](Operation *op) {
+    return isShared(range, op) ? table.tiles().uncoalesced : 0;
+  };
   range.walk<WalkOrder::PreOrder>([&](Operation *loop) {
     if (!shape.isLoop(loop)) {
-      costs.uncoalescedWorkItem += isShared(range, loop) ? uncoalescedSlots : 0;
+      costs.uncoalescedWorkItem += uncoalescedSlots(loop);
       return WalkResult::advance();
     }
     int64_t runs = shape.forwardOf(loop) ? 1 : 2; // one more from a checkpoint
@@ -50,8 +50,7 @@ SortCosts sortCostsOf(ir::RangeOp range, const TapeShape &shape,
         return;
       int64_t times = runs * timesOf(op, loop);
       costs.iteration += times * table.of(op);
-      costs.uncoalescedIteration +=
-          isShared(range, op) ? times * uncoalescedSlots : 0;
+      costs.uncoalescedIteration += times * uncoalescedSlots(op);
     });
     return WalkResult::skip();
   });

@@ -87,7 +87,6 @@ static bool isHarmless(Operation *op) {
 /// Whether all lanes may run `ops`, for less than a branch costs: those that
 /// wait have rows as well, and forget what comes of it.
 static bool areForAll(ArrayRef<Operation *> ops) {
-  constexpr int64_t slotsOfBranch = 32;
   sizing::Costs costs(sizing::Target::Gpu);
   int64_t slots = 0;
   for (Operation *op : ops) {
@@ -97,7 +96,7 @@ static bool areForAll(ArrayRef<Operation *> ops) {
       return false;
     slots += costs.of(op);
   }
-  return slots <= slotsOfBranch;
+  return slots <= costs.tiles().branch;
 }
 
 /// What costs nothing and cannot fail is computed by all lanes; private arrays

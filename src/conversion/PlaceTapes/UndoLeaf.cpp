@@ -12,13 +12,6 @@ using namespace mlir;
 namespace costate::conversion {
 namespace {
 
-/// Iterations of which the rows are read before the first of them is undone:
-/// loads take longer than what they are for.
-constexpr int64_t readAhead = 4;
-/// Of the code of one iteration, and rows of a record, for which that pays.
-constexpr int64_t shortest = 64;
-constexpr int64_t narrowest = 4;
-
 using Records = llvm::DenseMap<int64_t, Values>;
 
 /// A leaf while it is undone.
@@ -48,6 +41,7 @@ private:
 
   WorkItem &item;
   RowBuilder &b;
+  const sizing::TileCosts &costs;
   scf::ForOp reversed;
   const TapeLevel &level;
   Iterations iterations;
@@ -60,7 +54,8 @@ private:
 
 Leaf::Leaf(WorkItem &item, scf::ForOp reversed, const Iterations &iterations,
            Value row, const IRMapping &at, bool same)
-    : item(item), b(item.b), reversed(reversed),
+    : item(item), b(item.b), costs(item.costs.table.tiles()),
+      reversed(reversed),
       level(item.shape.level(item.shape.forwardOf(reversed))),
       iterations(iterations), row(row), at(at), same(same) {
   Value here = b.least(iterations.own, iterations.end);
@@ -134,7 +129,9 @@ int64_t codeOf(Operation &op, const DeviceCosts &costs) {
   if (!isCalled(op, costs.fastMath))
     return 1;
   int64_t slots = costs.table.of(&op);
-  return slots <= costs.table.smallFunction() ? slots : shortest + 1;
+  return slots <= costs.table.smallFunction()
+             ? slots
+             : costs.table.tiles().batchedCode + 1;
 }
 
 bool Leaf::isShort() const {
@@ -143,7 +140,7 @@ bool Leaf::isShort() const {
   loop.walk([&](Operation *op) {
     code += item.costs.inlines ? codeOf(*op, item.costs) : 1;
   });
-  return code <= shortest && level.rows() <= narrowest;
+  return code <= costs.batchedCode && level.rows() <= costs.batchedRows;
 }
 
 /// The `size` iterations in front of iteration `after`, whose rows end at
@@ -174,7 +171,7 @@ Values Leaf::undoBatch(int64_t size, Value after, Value end,
 Values Leaf::undoSmallBatches(Value count, Value none, Value &after,
                               ValueRange carried) {
   Values now(carried);
-  for (int64_t size = 1; size < readAhead; size *= 2) {
+  for (int64_t size = 1; size < costs.batch; size *= 2) {
     Value bit = arith::AndIOp::create(b, count, b.i32(size));
     Value some = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, bit, none);
     now = b.branch(
@@ -200,9 +197,9 @@ Values Leaf::undoBatches(Value count, ValueRange carried) {
   };
   auto iteration = [&](ValueRange args) {
     Value after = args[args.size() - 2], end = args.back();
-    Values next = undoBatch(readAhead, after, end, args.drop_back(2));
-    next.push_back(b.sub(after, b.i32(readAhead)));
-    next.push_back(b.sub(end, b.i32(readAhead * level.rows())));
+    Values next = undoBatch(costs.batch, after, end, args.drop_back(2));
+    next.push_back(b.sub(after, b.i32(costs.batch)));
+    next.push_back(b.sub(end, b.i32(costs.batch * level.rows())));
     return next;
   };
   Values ends = b.openLoop(types, now, goesOn, iteration);
