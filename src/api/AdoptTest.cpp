@@ -105,6 +105,14 @@ TEST_F(Adopt, PartsInCommonAreFound) {
   }
 }
 
+TEST_F(Adopt, PartsOfArraysOfTheDeviceAreFound) {
+  Device cpu = Device::open("cpu");
+  Array<double> whole = cpu.array<double>({4}, grad);
+  AnyArray part =
+      cpu.adopt(DType::F64, {3}, {.address = whole.mutable_data() + 1}, grad);
+  EXPECT_THROW(square()(AnyArray(whole), part), Error);
+}
+
 TEST_F(Adopt, AGradientLooksAtWhatOthersMayHaveWritten) {
   std::vector<double> x(2), y = {1, 2}, z(2);
   AnyArray a = adopt(x), b = adopt(y), c = adopt(z);

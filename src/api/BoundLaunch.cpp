@@ -6,6 +6,7 @@
 #include "runtime/Text.h"
 
 #include <algorithm>
+#include <bit>
 
 using namespace costate;
 using namespace costate::api;
@@ -98,8 +99,26 @@ static bool areApart(const AccessSet::Uses &uses) {
          }) == parts.end();
 }
 
+/// Whether each array is given once, and has memory that a device has made for
+/// it. May say no though it is so.
+static bool haveTheirOwn(const AccessSet::Uses &uses) {
+  boost::container::small_vector<const ArrayStorage *, 512> places(
+      std::bit_ceil(2 * uses.size()));
+  for (const ArrayUse &use : uses) {
+    if (!use.array)
+      continue;
+    size_t place = use.array->identity & (places.size() - 1);
+    while (places[place] && places[place] != use.array)
+      place = (place + 1) & (places.size() - 1);
+    if (places[place] || use.array->owner)
+      return false;
+    places[place] = use.array;
+  }
+  return true;
+}
+
 void BoundLaunch::requireApart() const {
-  if (areApart(uses))
+  if (haveTheirOwn(uses) || areApart(uses))
     return;
   for (size_t i = 0; i < uses.size(); ++i)
     for (size_t j = i + 1; uses[i].array && j < uses.size(); ++j)
