@@ -1,7 +1,9 @@
 #include "bindings/Numbers.h"
+#include "costate/detail/bound_arguments.h"
 
 #include <nanobind/operators.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <chrono>
@@ -11,6 +13,7 @@ namespace costate::python {
 
 using nb::literals::operator""_a;
 using detail::ArgumentValue;
+using detail::BoundArguments;
 using detail::Mode;
 
 /// Of arrays; kept for launches, which are to be fast.
@@ -61,6 +64,16 @@ static void launch(const Kernel &kernel, Mode mode, bool initialState,
     kernel.launch_with(mode, arguments);
 }
 
+static void launch(BoundArguments &bound, Mode mode, bool initialState,
+                   PyObject *const *objects, size_t count) {
+  Arguments scalars(bound.kernel, objects, count);
+  GilRelease release;
+  if (initialState)
+    bound.launch(initial_state, mode, scalars);
+  else
+    bound.launch(mode, scalars);
+}
+
 /// The value of `initial_state`, the one keyword of launches.
 static bool initialStateOf(PyObject *const *values, PyObject *names) {
   bool found = false;
@@ -77,14 +90,14 @@ static bool initialStateOf(PyObject *const *values, PyObject *names) {
 }
 
 /// A method of its own kind: those of nanobind make a tuple of their arguments.
-template <Mode mode>
+template <class Launched, Mode mode>
 static PyObject *launchMethod(PyObject *self, PyObject *const *objects,
                               Py_ssize_t count, PyObject *names) noexcept {
   try {
     bool initialState = initialStateOf(objects + count, names);
     if (!nb::inst_ready(self))
       throw Error(ErrorCode::BadArgument, "this kernel was never made");
-    launch(*nb::inst_ptr<Kernel>(self), mode, initialState, objects,
+    launch(*nb::inst_ptr<Launched>(self), mode, initialState, objects,
            static_cast<size_t>(count));
   } catch (...) {
     setError(std::current_exception());
@@ -93,22 +106,22 @@ static PyObject *launchMethod(PyObject *self, PyObject *const *objects,
   Py_RETURN_NONE;
 }
 
-template <Mode mode>
+template <class Launched, Mode mode>
 static PyMethodDef methodOf(const char *name, const char *text) {
-  auto *function = launchMethod<mode>;
+  auto *function = launchMethod<Launched, mode>;
   return {name,
           reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(function)),
           METH_FASTCALL | METH_KEYWORDS, text};
 }
 
 static PyMethodDef methods[] = {
-    methodOf<Mode::Primal>(
+    methodOf<Kernel, Mode::Primal>(
         "launch", "launch($self, /, *args, initial_state=False)\n--\n\n"
                   "Runs the kernel. Arguments are Arrays, and numbers for "
                   "scalars, which must be exact in the declared type, except "
                   "that a real number is rounded to it. BadArgument, "
                   "OutOfMemory, OutOfRange, Race, NotFinite, KernelFailed."),
-    methodOf<Mode::Gradient>(
+    methodOf<Kernel, Mode::Gradient>(
         "grad", "grad($self, /, *args, initial_state=False)\n--\n\n"
                 "Reverse mode, at the current contents of the arguments: adds "
                 "to `.grad` of the arrays that the kernel reads, consumes "
@@ -116,7 +129,7 @@ static PyMethodDef methods[] = {
                 "arrays hold what they held before the launch. "
                 "MissingGradient, NotDifferentiable, CannotReplay, and what "
                 "`launch` raises."),
-    methodOf<Mode::Tangent>(
+    methodOf<Kernel, Mode::Tangent>(
         "jvp", "jvp($self, /, *args, initial_state=False)\n--\n\n"
                "Forward mode: runs the kernel and pushes `.dual` through "
                "it."),
@@ -136,13 +149,25 @@ static PyObject *call(PyObject *self, PyObject *tuple,
     return nullptr;
   }
   std::vector<PyObject *> items = itemsOf(tuple);
-  return launchMethod<Mode::Primal>(
+  return launchMethod<Kernel, Mode::Primal>(
       self, items.data(), static_cast<Py_ssize_t>(items.size()), nullptr);
 }
 
 static PyType_Slot slots[] = {{Py_tp_methods, methods},
                               {Py_tp_call, reinterpret_cast<void *>(call)},
                               {0, nullptr}};
+
+static PyMethodDef boundMethods[] = {
+    methodOf<BoundArguments, Mode::Primal>(
+        "launch", "launch($self, /, *scalars, initial_state=False)\n--\n\n"
+                  "Kernel.launch with these scalars, all of them in their "
+                  "order."),
+    methodOf<BoundArguments, Mode::Gradient>(
+        "grad", "grad($self, /, *scalars, initial_state=False)\n--\n\n"
+                "Kernel.grad, likewise."),
+    {nullptr, nullptr, 0, nullptr}};
+
+static PyType_Slot boundSlots[] = {{Py_tp_methods, boundMethods}, {0, nullptr}};
 
 static Mode modeOf(const std::string &name) {
   if (name == "primal")
@@ -242,9 +267,21 @@ static void bindCheck(nb::module_ &module) {
       "Checks the gradient at the contents of the arguments, on copies.");
 }
 
+static std::unique_ptr<BoundArguments> boundTo(const Kernel &kernel,
+                                               nb::args objects) {
+  Arguments arguments(kernel,
+                      reinterpret_cast<PyTupleObject *>(objects.ptr())->ob_item,
+                      objects.size());
+  return std::make_unique<BoundArguments>(kernel, arguments);
+}
+
 void bindKernels(nb::module_ &module) {
   arrayType = reinterpret_cast<PyTypeObject *>(nb::type<AnyArray>().ptr());
   bindOptions(module);
+  nb::class_<BoundArguments>(
+      module, "BoundArguments", nb::type_slots(boundSlots),
+      "Arguments of a kernel that are checked once, for many launches. Keeps "
+      "the arrays alive.");
   nb::class_<Kernel>(module, "Kernel", nb::type_slots(slots),
                      "A kernel: compiled on first use, run on the device of "
                      "its arguments. Safe to launch from several threads.")
@@ -263,6 +300,8 @@ void bindKernels(nb::module_ &module) {
            "`grad` as a kernel with the same arguments, which has a `jvp`.")
       .def("tangent", &Kernel::tangent,
            "`jvp` as a kernel with the same arguments.")
+      .def("bound", &boundTo, "args"_a,
+           "These arguments, checked as `launch` does.")
       .def_prop_ro("name", &Kernel::name)
       .def_prop_ro("arguments", &Kernel::arguments)
       .def("report", &Kernel::report, nb::call_guard<GilRelease>(),

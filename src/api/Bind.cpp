@@ -2,6 +2,7 @@
 
 #include "api/Call.h"
 #include "api/Checked.h"
+#include "costate/detail/bound_arguments.h"
 #include "costate/device.h"
 
 #include <bit>
@@ -307,4 +308,26 @@ Call detail::bind(const std::shared_ptr<KernelImpl> &kernel,
   call.device = deviceOf(call);
   requireOneShape(call);
   return call;
+}
+
+//===-- For many launches -------------------------------------------------===//
+
+BoundArguments::BoundArguments(const Kernel &kernel,
+                               std::span<const ArgumentValue> values)
+    : kernel(kernel),
+      given(std::make_shared<Call>(bind(kernel.shared(), values))),
+      own(std::make_shared<Call>(*given)) {}
+
+void BoundArguments::setScalars(Call &call,
+                                std::span<const ArgumentValue> scalars) {
+  const KernelImpl &kernel = *call.kernel;
+  const std::vector<syntax::Argument> &declared = kernel.program->arguments();
+  size_t count = 0;
+  for (size_t i = 0; i < declared.size(); ++i)
+    if (!declared[i].isArray() && count++ < scalars.size())
+      bindScalar(kernel, i, declared[i], scalars[count - 1], call.arguments[i]);
+  if (count != scalars.size())
+    raise(ErrorCode::BadArgument,
+          kernel.title() + " takes " + std::to_string(count) +
+              " scalars, but was given " + std::to_string(scalars.size()));
 }

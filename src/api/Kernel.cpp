@@ -7,6 +7,7 @@
 #include "api/Launch.h"
 #include "base/Vectors.h"
 #include "costate/cache.h"
+#include "costate/detail/bound_arguments.h"
 #include "runtime/Interrupt.h"
 #include "syntax/Trace.h"
 
@@ -102,26 +103,73 @@ static Chain extended(const KernelImpl &kernel, Chain chain, Mode mode) {
   return chain;
 }
 
+static void launchBound(const Call &call, Chain chain, Mode mode) {
+  detail::launch(call, extended(*call.kernel, chain, mode));
+}
+
+static void launchBound(InitialState, const Call &call, Chain chain,
+                        Mode mode) {
+  Chain wanted = extended(*call.kernel, chain, mode);
+  if (wanted.mode != Mode::Gradient)
+    raise(
+        ErrorCode::BadArgument,
+        call.kernel->title() +
+            ": only a gradient runs from the initial state; launch the kernel "
+            "or its tangent without `initial_state`");
+  launchFromInitialState(call, wanted);
+}
+
 void Kernel::launch_with(Mode mode,
                          std::span<const ArgumentValue> values) const {
   Busy busy;
   checked(checkNotTorn());
-  Chain wanted = extended(*impl, chain, mode);
-  detail::launch(detail::bind(impl.get(), values), wanted);
+  launchBound(detail::bind(impl.get(), values), chain, mode);
 }
 
-void Kernel::launch_with(InitialState, Mode mode,
+void Kernel::launch_with(InitialState state, Mode mode,
                          std::span<const ArgumentValue> values) const {
-  Chain wanted = extended(*impl, chain, mode);
-  if (wanted.mode != Mode::Gradient)
-    raise(
-        ErrorCode::BadArgument,
-        impl->title() +
-            ": only a gradient runs from the initial state; launch the kernel "
-            "or its tangent without `initial_state`");
   Busy busy;
   checked(checkNotTorn());
-  launchFromInitialState(detail::bind(impl.get(), values), wanted);
+  launchBound(state, detail::bind(impl.get(), values), chain, mode);
+}
+
+/// Has a call of its own.
+class BoundArguments::User {
+public:
+  explicit User(BoundArguments &arguments)
+      : arguments(arguments), isFirst(!arguments.isUsed.test_and_set()),
+        call(isFirst ? arguments.own
+                     : std::make_shared<Call>(*arguments.given)) {}
+  ~User() {
+    if (isFirst)
+      arguments.isUsed.clear();
+  }
+  User(const User &) = delete;
+  User &operator=(const User &) = delete;
+
+private:
+  BoundArguments &arguments;
+  const bool isFirst;
+
+public:
+  const std::shared_ptr<Call> call;
+};
+
+void BoundArguments::launch(Mode mode, std::span<const ArgumentValue> scalars) {
+  Busy busy;
+  checked(checkNotTorn());
+  User user(*this);
+  setScalars(*user.call, scalars);
+  launchBound(*user.call, kernel.derivation(), mode);
+}
+
+void BoundArguments::launch(InitialState state, Mode mode,
+                            std::span<const ArgumentValue> scalars) {
+  Busy busy;
+  checked(checkNotTorn());
+  User user(*this);
+  setScalars(*user.call, scalars);
+  launchBound(state, *user.call, kernel.derivation(), mode);
 }
 
 const std::string &Kernel::name() const { return impl->program->name(); }

@@ -2,6 +2,7 @@
 #include "conformance/Errors.h"
 #include "conformance/TestDevice.h"
 #include "costate/cache.h"
+#include "costate/detail/bound_arguments.h"
 
 #include <cmath>
 #include <thread>
@@ -286,6 +287,51 @@ TEST_F(Kernels, RunFromManyHostThreads) {
   for (std::thread &host : hosts)
     host.join();
   EXPECT_EQ(good, 80);
+}
+
+using Values = std::vector<costate::detail::ArgumentValue>;
+using costate::detail::BoundArguments;
+using costate::detail::Mode;
+
+TEST_F(Kernels, LaunchAgainWithOtherScalars) {
+  BoundArguments bound(scale, Values{x, y, 3.0});
+  for (double factor : {3.0, 5.0}) {
+    bound.launch(Mode::Primal, Values{factor});
+    EXPECT_DOUBLE_EQ(y.to_host()[10], factor * 0.6 * 0.6);
+    x.grad().fill(0);
+    y.grad().fill(1);
+    bound.launch(initial_state, Mode::Gradient, Values{factor});
+    EXPECT_DOUBLE_EQ(x.grad().to_host()[10], 2 * factor * 0.6);
+  }
+}
+
+TEST_F(Kernels, RefuseOtherScalarsAsArguments) {
+  expectError(ErrorCode::BadArgument, {"takes 3 arguments"},
+              [&] { BoundArguments(scale, Values{x, y}); });
+  BoundArguments bound(scale, Values{x, y, 3.0});
+  for (const Values &scalars : {Values{}, Values{1.0, 2.0}})
+    expectError(ErrorCode::BadArgument, {"takes 1 scalars"},
+                [&] { bound.launch(Mode::Primal, scalars); });
+  expectError(ErrorCode::BadArgument, {"argument 3", "given an array"},
+              [&] { bound.launch(Mode::Primal, Values{x}); });
+  bound.launch(Mode::Primal, Values{3.0}); // nothing is left of those
+}
+
+TEST_F(Kernels, ShareBoundArgumentsAmongHostThreads) {
+  Kernel count = kernel("count", [](ArrayRef<int, 1> counts, Scalar<int> of) {
+    parallel(1, [&](Index) { counts(of) = counts(of) + 1; });
+  });
+  Array<int> counts = device.array<int>({4});
+  BoundArguments bound(count, Values{counts, 0});
+  std::vector<std::thread> hosts;
+  for (int host = 0; host < 4; ++host)
+    hosts.emplace_back([&, host] {
+      for (int round = 0; round < 50; ++round)
+        bound.launch(Mode::Primal, Values{host});
+    });
+  for (std::thread &host : hosts)
+    host.join();
+  EXPECT_EQ(counts.to_host(), std::vector<int>(4, 50));
 }
 
 TEST_F(Kernels, RefuseAChoiceOfCallsThatDoesNotExist) {

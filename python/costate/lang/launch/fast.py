@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from costate import _core
 from costate.errors import Error
 from costate.lang.base import runtime
 from costate.lang.base.explain import in_python
@@ -19,7 +20,6 @@ from costate.lang.launch.arguments import DataclassParameter, ScalarParameter, T
 from costate.lang.values.lifted import lifts
 
 if TYPE_CHECKING:
-    from costate import _core
     from costate.lang.launch.arguments import Values
     from costate.lang.launch.kernel import Kernel
     from costate.lang.launch.specialisation import Specialisation
@@ -31,14 +31,14 @@ MOST = 256
 class Entry:
     """What a launch with these objects passes on."""
 
-    __slots__ = ("found", "compiled", "launch", "template", "scalars", "tensors", "references", "destroyed", "own")
+    __slots__ = ("found", "bound", "launch", "numbers", "scalars", "tensors", "references", "destroyed", "own")
 
-    def __init__(self, found: Specialisation, compiled: _core.Kernel, template: list[Any], scalars: list[tuple[int, list[int]]],
-                 tensors: tuple[Any, ...], references: list[Any]) -> None:
-        self.found, self.compiled, self.template, self.scalars = found, compiled, template, scalars
+    def __init__(self, found: Specialisation, bound: _core.BoundArguments, numbers: list[Any],
+                 scalars: list[tuple[int, list[int]]], tensors: tuple[Any, ...], references: list[Any]) -> None:
+        self.found, self.bound, self.launch = found, bound, bound.launch
+        self.numbers, self.scalars = numbers, scalars   # (position of an argument, where it stands among the numbers)
         self.tensors = tensors   # (position, what is known of the tensor of PyTorch there)
         self.references = references
-        self.launch = compiled.launch
         self.destroyed = snode.destroyed()
         self.own = found.own
 
@@ -55,11 +55,11 @@ class Entry:
 
     def gradient(self, *passed: Any) -> None:
         with in_python(self.found.names):
-            self.compiled.grad(*passed)
+            self.bound.grad(*passed)
 
     def gradient_from_start(self, *passed: Any) -> None:
         with in_python(self.found.names):
-            self.compiled.grad(*passed, initial_state=True)
+            self.bound.grad(*passed, initial_state=True)
 
 
 class Table:
@@ -88,8 +88,8 @@ class Table:
         return tuple([id(args[k]) for k in self.objects])
 
     def with_numbers(self, entry: Entry, args: tuple[Any, ...]) -> list[Any] | None:
-        """The arguments with the numbers of this call, or None."""
-        result = entry.template.copy()
+        """The numbers of this call, or None."""
+        result = entry.numbers.copy()
         for position, slots in entry.scalars:
             value = args[position]
             parameter, python_type = self.by_position[position]
@@ -118,9 +118,10 @@ class Table:
             return None
         if len(self.entries) >= MOST:
             self.entries.clear()
-        template = found.arguments(values.items)
-        slots = self._slots(kernel, found, values)
-        made = self.entries[key] = Entry(found, found.compiled, template, slots, tensors, references)
+        passed = found.arguments(values.items)
+        slots = [k for k, one in enumerate(passed) if not isinstance(one, _core.Array)]
+        made = self.entries[key] = Entry(found, found.compiled.bound(*passed), [passed[k] for k in slots],
+                                         self._scalars(kernel, found, values, slots), tensors, references)
         return made
 
     def _tensors(self, args: tuple[Any, ...], values: Values) -> tuple[Any, ...] | None:
@@ -134,8 +135,8 @@ class Table:
             result.append((position, known))
         return tuple(result)
 
-    def _slots(self, kernel: Kernel, found: Specialisation, values: Values) -> list[tuple[int, list[int]]]:
-        """Where the numbers of the call stand among the arguments."""
+    def _scalars(self, kernel: Kernel, found: Specialisation, values: Values, slots: list[int]) -> list[tuple[int, list[int]]]:
+        """Where the numbers of the call stand among those of the launch, which are the arguments in `slots`."""
         item_of, count = {}, 0
         for k, counted in enumerate(values.counts):
             for parameter_position, _, _ in self.scalars:
@@ -144,8 +145,7 @@ class Table:
             count += counted
         result = []
         for position, item in item_of.items():
-            result.append((position, [s for s, o in enumerate(found.order) if o == item
-                                      and type(o) is int]))
+            result.append((position, [k for k, s in enumerate(slots) if found.order[s] == item]))
         return result
 
 
@@ -167,7 +167,7 @@ def launch(kernel: Kernel, args: tuple[Any, ...], gradient: str = "", tape: Any 
     entry: Entry | None = table.entries.get(table.key(args))
     if entry is None or entry.destroyed != snode._destroyed or not entry.found.seen.holds():
         return None
-    passed = entry.template
+    passed = entry.numbers
     if entry.scalars:
         with_numbers = table.with_numbers(entry, args)
         if with_numbers is None:

@@ -1,0 +1,34 @@
+#pragma once
+/// Arguments that are checked once, for many launches.
+
+#include "costate/kernel.h"
+
+#include <atomic>
+
+namespace costate::detail {
+
+struct Call;
+
+/// Those of one kernel, whose arrays it keeps alive. Safe to use from several
+/// threads.
+class BoundArguments {
+public:
+  /// Checks them as a launch does.
+  BoundArguments(const Kernel &kernel, std::span<const ArgumentValue> values);
+
+  /// A launch with these scalars instead, all of them in their order.
+  void launch(Mode mode, std::span<const ArgumentValue> scalars);
+  void launch(InitialState, Mode mode, std::span<const ArgumentValue> scalars);
+
+  const Kernel kernel;
+
+private:
+  class User;
+  static void setScalars(Call &call, std::span<const ArgumentValue> scalars);
+
+  std::shared_ptr<const Call> given;
+  std::shared_ptr<Call> own; ///< of the launch that has set `isUsed`
+  std::atomic_flag isUsed;
+};
+
+} // namespace costate::detail
