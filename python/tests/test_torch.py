@@ -424,6 +424,23 @@ def test_random_numbers_are_those_of_the_call(device):
     assert torch.allclose(slope, second)
 
 
+def test_a_parameter_that_takes_no_gradient_leaves_one_of_zeros():
+    import costate as ti
+
+    @ti.kernel
+    def weighted(w: ti.types.ndarray(needs_grad=False), x: ti.types.ndarray(), y: ti.types.ndarray()):
+        for i in x:
+            y[i] = w[i] * x[i]
+
+    w, x, y = (tensor(1.0, 2.0, grad=True) for _ in range(3))
+    weighted(w, x, y)
+    assert w.grad.tolist() == [0, 0]
+    y.grad.fill_(1)
+    weighted.grad(w, x, y)
+    assert w.grad.tolist() == [0, 0] and x.grad.tolist() == [1, 2]
+
+
+
 def test_a_gradient_that_is_not_contiguous_is_replaced():
     import costate as ti
     @ti.kernel

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numbers
 import os
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -57,7 +56,7 @@ def check_tensor(loss: Any) -> Any:
         raise RuntimeError("The loss of `Tape` must be a tensor only contains one element")
     if not loss.requires_grad:
         raise QuadrantsRuntimeError("Gradients of loss are not allocated, please set "
-                                    "`requires_grad=True` for all tensors that are required by "
+                                    "requires_grad=True for all tensors that are required by "
                                     "autodiff.")
     return loss
 
@@ -162,8 +161,8 @@ class Tape:
         if state.forward is not None:
             raise QuadrantsRuntimeError("a `Tape` inside of FwdMode")
         if self.validation and not runtime.runtime().config.debug:
-            warnings.warn("Debug mode is disabled, autodiff valid check will not work. Please "
-                          "specify `init(debug=True)` to enable the check.", stacklevel=2)
+            callers.warn(callers.in_their_words("Debug mode is disabled, autodiff valid check will not work. Please specify "
+                                                "`ti.init(debug=True)` to enable the check."))
         state.hidden = 0    # whatever a recording that failed has left
         storage.flush()
         if self.grad_check:

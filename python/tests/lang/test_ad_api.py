@@ -402,6 +402,10 @@ def test_validation_finds_what_is_overwritten():
             bad()
     with ti.ad.Tape(loss, validation=True):
         good()
+    ti.lang.runtime.runtime().config.debug = False
+    with pytest.warns(UserWarning, match=r"autodiff valid check will not work. Please specify `ti.init\(debug=True\)`"):
+        with ti.ad.Tape(loss, validation=True):
+            good()
 
 
 def test_missing_gradients_are_named():
@@ -428,6 +432,45 @@ def test_an_overwrite_by_one_kernel_is_refused_by_hand():
     k()
     with pytest.raises(ti.CannotReplay, match="test_ad_api.py"):
         k.grad()
+
+
+def test_gradients_of_kernels_that_were_never_launched_start_from_what_arrays_hold():
+    x = ti.field(ti.f64, shape=3, needs_grad=True)
+
+    @ti.kernel
+    def k():
+        for i in x:
+            for _ in range(3):
+                x[i] = x[i] * x[i]
+
+    for start in (1.5, 1.25):
+        x.fill(start)
+        x.grad.fill(1)
+        k.grad()
+        np.testing.assert_allclose(x.grad.to_numpy(), 8 * start**7)
+    k()
+    with pytest.raises(ti.CannotReplay):
+        k.grad()
+
+
+def test_refusals_have_the_words_of_quadrants():
+    x, y = (ti.field(ti.f32, shape=4, needs_grad=True) for _ in range(2))
+
+    @ti.kernel
+    def adds_gradients():
+        for i in x:
+            y[i] += x.grad[i]
+
+    @ti.kernel
+    def reads_neighbours():
+        for i in range(1, 4):
+            x[i] = x[i - 1] * 2
+
+    for kernel, words in ((adds_gradients, "Cannot automatically differentiate through a grad tensor"),
+                          (reads_neighbours, "Cross-iteration read-after-write")):
+        kernel()
+        with pytest.raises(ti.QuadrantsCompilationError, match=words):
+            kernel.grad()
 
 
 def test_ad_stack_size_is_a_cap_that_raises():

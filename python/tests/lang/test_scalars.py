@@ -191,3 +191,13 @@ def test_structs_of_structs():
                         (lambda: outer(1, i=2), "given its member `i` twice")):
         with pytest.raises(ti.QuadrantsTypeError, match=text):
             wrong()
+
+
+def test_the_absolute_value_of_numbers_of_another_library():
+    class Signed:
+        def __abs__(self):
+            return "its own"
+
+    assert ti.abs(Signed()) == "its own" and ti.abs(Decimal(-2)) == 2
+    with pytest.raises(ti.QuadrantsTypeError, match="is not a number"):
+        ti.abs("x")

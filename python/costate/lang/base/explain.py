@@ -27,6 +27,8 @@ WORDS = [
      "be 0; compute it with a kernel there"),
     (r"`backward` of a `Tape` that has recorded nothing; launch kernels while the object that `record` returns is "
      r"alive", "no launch inside of the `with` writes the loss of the `Tape`, for there is none; call the kernels there"),
+    (r"; derivatives of gradients are not known here, so a part", ". Cannot automatically differentiate through a grad tensor: a part"),
+    (r"one work item of the range uses the element", "Cross-iteration read-after-write: one work item of the range uses the element"),
     (r"(record \w+ launch(?:es)?|record both|record the launch) with a `Tape`", r"\1 in a `with ad.Tape(loss):`"),
     (r"`\.(grad|dual)\(\)`", r"`.\1`"),
     (r"`parallel` inside `parallel`", "a parallel loop inside of another one"),

@@ -500,7 +500,7 @@ class ArrayParameter:
         elif dtypes.is_tensor(value):
             from costate.interop.tensors import array_for
             if kind.needs_grad is False:
-                value = value.detach()
+                value = _without_gradient(value)
             elif value.requires_grad and not value.is_leaf:
                 value = _leaf_over(value)
             array = array_for(value)
@@ -604,6 +604,14 @@ def _leaf_over(tensor: torch.Tensor) -> torch.Tensor:
     leaf = tensor.detach().requires_grad_()
     leaf.grad = tensor._grad
     return leaf
+
+
+def _without_gradient(tensor: torch.Tensor) -> torch.Tensor:
+    """Its values. A leaf that has asked for a gradient finds zeros."""
+    import torch
+    if tensor.requires_grad and tensor.is_leaf and tensor.grad is None:
+        tensor.grad = torch.zeros_like(tensor)
+    return tensor.detach()
 
 
 class Path:

@@ -90,6 +90,7 @@ class Kernel(OfTheHost):
     fastcache = False
     #: Of a cache of what is not compiled yet; there is none.
     fe_ll_cache_observations = CacheObservations()
+    has_run = False            # or may have
     has_graph_ranges = False   # parallel loops in loops of `graph_do_while`; those of derivatives are serial
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any] | None = None) -> None:
@@ -227,14 +228,15 @@ class Kernel(OfTheHost):
             args = tuple(bound.arguments.values())
         return args
 
-    def specialise(self, args: tuple[Any, ...], numbers: Slopes | None = None, is_derived: bool = False) -> tuple[
-            Specialisation, Values]:
+    def specialise(self, args: tuple[Any, ...], numbers: Slopes | None = None, is_derived: bool = False,
+                   is_launch: bool = True) -> tuple[Specialisation, Values]:
         """(Specialisation, Values) for arguments; `numbers` knows where numbers come from, if derivatives pass through them.
-        `is_derived`: a derivative is wanted, now or later."""
+        `is_derived`: a derivative is wanted, now or later. `is_launch`: what the kernel writes may be written from here on."""
         if plain.active():
             plain.refuse("a derivative or report")
         runtime.runtime()
         declared.use()
+        self.original.has_run |= is_launch
         values = self._bound(args, Values(numbers))
         aliases = aliases_of(values.items)
         if aliases:
@@ -318,8 +320,13 @@ class Kernel(OfTheHost):
 
     def run(self, args: tuple[Any, ...], mode: str = "primal", initial_state: bool = False, numbers: Slopes | None = None) -> Any:
         """Launches without recording."""
-        found, values = self.specialise(args, numbers, mode != "primal")
-        result = found.launch(values, mode, initial_state)
+        found, values = self.specialise(args, numbers, mode != "primal", is_launch=mode != "grad")
+        try:
+            result = found.launch(values, mode, initial_state)
+        except CannotReplay:
+            if initial_state or self.original.has_run:
+                raise
+            return found.launch(values, mode, initial_state=True)   # no launch has changed what the arrays hold
         if mode != "jvp":
             fast.table_of(self).add(self, args[self.instance is not None:], found, values)
         return result

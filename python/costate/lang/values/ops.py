@@ -6,17 +6,21 @@ they compute with Python numbers.
 
 from __future__ import annotations
 
+import builtins
 import math
 from collections.abc import Callable
 from functools import reduce
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from costate import _core
 from costate.lang.base import dtypes
 from costate.lang.base.number import Number, depending, of_two
 from costate.lang.values import arith
 from costate.lang.values.elementwise import elementwise
-from costate.lang.values.expr import is_number
+from costate.lang.values.expr import is_number, is_scalar
+from costate.lang.values.matrix import Matrix
 
 Op = _core.Op
 
@@ -80,6 +84,8 @@ trunc = _rounding(Op.trunc, math.trunc, "trunc", "x rounded towards zero.")
 
 def abs(x: Any) -> Any:
     """The absolute value; its derivative at 0 is 0."""
+    if not is_scalar(x) and not isinstance(x, (Matrix, list, tuple, np.ndarray)) and hasattr(x, "__abs__"):
+        return builtins.abs(x)      # a number of another library
     def one(v: Any) -> Any:
         if is_number(v):
             return v if v >= 0 else -v
