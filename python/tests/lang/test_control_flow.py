@@ -557,3 +557,23 @@ def test_a_condition_that_reads_a_vector_at_an_index_behind_another():
 
     k()
     assert y[None] == 3
+
+
+@pytest.mark.parametrize("chosen", [True, False])
+def test_break_in_a_loop_of_a_branch_that_is_known(chosen):
+    @ti.kernel
+    def k(n: ti.i32) -> ti.i32:
+        count = 0
+        if chosen:
+            for i in range(n):
+                if i == 4:
+                    break
+                count += 1
+        else:
+            for i in range(n):
+                if i == 6:
+                    break
+                count += 1
+        return count
+
+    assert k(100) == (4 if chosen else 6)

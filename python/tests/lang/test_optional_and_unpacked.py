@@ -199,3 +199,25 @@ def test_a_host_write_of_a_component_leaves_the_gradients_of_the_others():
         x.get_scalar_field(0).fill(2)
         energy()
     assert x.grad.to_numpy().tolist() == [[0, 2], [0, 2]]
+
+
+def test_components_are_placed():
+    v, other = ti.Vector.field(3, ti.i32), ti.field(ti.f32)
+    x, y, z = (v.get_scalar_field(k) for k in range(3))
+    ti.root.dense(ti.i, 8).place(x, y, other, z)
+
+    @ti.kernel
+    def k():
+        for i in range(8):
+            for j in range(3):
+                v[i][j] = i * j
+
+    k()
+    assert v.shape == (8,) and v[5].to_list() == [0, 5, 10] and other.shape == (8,)
+
+
+def test_components_of_one_field_have_one_shape():
+    v = ti.Vector.field(2, ti.i32)
+    ti.root.dense(ti.i, 8).place(v.get_scalar_field(0))
+    with pytest.raises(ti.QuadrantsRuntimeError, match="one array of shape"):
+        ti.root.dense(ti.i, 4).place(v.get_scalar_field(1))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from costate.errors import QuadrantsIndexError
+from costate.errors import QuadrantsIndexError, QuadrantsRuntimeError
 from costate.lang.base.number import refuse_array
 from costate.lang.base.state import numbers, records
 
@@ -28,6 +28,15 @@ class Component:
 
     shape = property(lambda self: self.field.shape)
     dtype = property(lambda self: self.field.dtype)
+
+    def place_members(self, node: Any, offset: Any = None) -> None:
+        """Places the whole field where its first component is placed; the others need the same shape."""
+        field = self.field
+        if getattr(field, "_shape", None) is None:
+            node.place(field, offset=offset)
+        elif field.shape != node.shape:
+            raise QuadrantsRuntimeError(f"the components of {field.describe()} are one array of shape {field.shape}; this one is placed "
+                                        f"in a node of shape {node.shape}")
 
     def _of(self, other: Any) -> Component | None:
         return None if other is None else Component(other, self.index)

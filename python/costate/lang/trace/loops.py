@@ -56,7 +56,7 @@ class Loops(Statements):
             return
         grouped = isinstance(iterable, Grouped)
         box = self.box(iterable.value if grouped else iterable)
-        leaves = self.frame.early and contains_return(node)
+        leaves = self.frame.early and contains_return(node) or self.builder.branches and has_jump(node.body, ast.Break)
         if self.at_top and not hint.get("serialize") and not leaves:
             self.without_checkpoints(checkpoints, "a parallel loop")
             self.parallel(node, box, grouped, hint.get("block_dim"))

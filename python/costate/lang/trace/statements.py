@@ -273,15 +273,21 @@ class Statements(Expressions):
             self.builder.trace.begin_else(self.builder.loc)
             branches.enter_context(self.inside())
         elif test:
-            self.block(node.body)
+            self.chosen(node.body)
             return None
         if len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
             self.frame.blocks.append(Block(node.orelse, 0, len(self.frame.scopes)))
             branches.callback(self.frame.blocks.pop)
             self.at(node.orelse[0])
             return node.orelse[0]
-        self.block(node.orelse)
+        self.chosen(node.orelse)
         return None
+
+    def chosen(self, statements: list[ast.stmt]) -> None:
+        """The side of an `if` that remains."""
+        self.builder.branches += 1
+        self.block(statements)
+        self.builder.branches -= 1
 
     def taken(self, node: ast.If, test: Expr) -> None:
         """What an `if` of run time does if it is true."""

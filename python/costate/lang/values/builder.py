@@ -57,6 +57,7 @@ class Builder:
         self.graph_depth = 0    # of that, of loops over counters of graphs
         self.has_serial_graphs = False     # loops in them are serial
         self.has_graph_ranges = False      # some are not
+        self.branches = 0       # around the current statement, of conditions that are known
         self.in_range = False
         self.arguments: list[Any] = []     # what each argument of the kernel is, see kernel.py
         self.lifted = Lifted()  # numbers of objects that are arguments
