@@ -269,9 +269,7 @@ static void bindCheck(nb::module_ &module) {
 
 static std::unique_ptr<BoundArguments> boundTo(const Kernel &kernel,
                                                nb::args objects) {
-  Arguments arguments(kernel,
-                      reinterpret_cast<PyTupleObject *>(objects.ptr())->ob_item,
-                      objects.size());
+  Arguments arguments(kernel, itemsOf(objects.ptr()).data(), objects.size());
   return std::make_unique<BoundArguments>(kernel, arguments);
 }
 

@@ -80,7 +80,7 @@ def test_vectors_and_vectors_as_elements():
     (lambda x: x[2:8].subview(4, 3), ValueError, "of 6 elements"), (lambda x: ti.BufferView(x[1:], 0, 1), TypeError, "view.subview"),
     (lambda x: ti.BufferView(ti.ndarray(ti.f32, 4, needs_grad=True), 0, 1), TypeError, "no gradients"),
     (lambda x: ti.BufferView(ti.field(ti.f32, 4), 0, 1), TypeError, "part of an ndarray"), (lambda x: x[1:][0], TypeError, "in kernels"),
-    (lambda x: x[::2], ValueError, "step 1"), (lambda x: setattr(x[1:], "offset", 2), AttributeError, "offset")])
+    (lambda x: x[::2], ValueError, "step=1"), (lambda x: ti.ndarray(ti.f32, (2, 2))[:1], TypeError, "1D"), (lambda x: setattr(x[1:], "offset", 2), AttributeError, "offset")])
 def test_what_is_refused(make, error, text):
     with pytest.raises(error, match=text):
         make(_numbers())
@@ -92,7 +92,7 @@ def test_other_arguments_are_refused():
         v[0] *= 2
 
     for given in (_numbers(), 3, ti.ndarray(ti.i32, 4)[1:]):
-        with pytest.raises(ti.QuadrantsRuntimeTypeError, match="not a `BufferView`|required dtype=f32"):
+        with pytest.raises(ti.QuadrantsRuntimeTypeError, match="not a `BufferView`|Expect element type f32"):
             double(given)
 
 
@@ -106,8 +106,21 @@ def test_debug_checks_the_bounds_of_the_part(index):
         return v[k]
 
     assert read(x[2:5], 2) == 4
-    with pytest.raises(ti.QuadrantsAssertionError, match="out of range of a view"):
+    with pytest.raises(ti.QuadrantsAssertionError, match=f"BufferView Out Of Range: index={index}, of a view with offset=2, size=3"):
         read(x[2:5], index)
+
+
+@pytest.mark.parametrize("start, size", [(-1, 2), (7, 4), (11, 0)])
+def test_debug_checks_the_bounds_of_parts_that_kernels_make(start, size):
+    ti.init(arch=ti.cpu, debug=True)
+
+    @ti.kernel
+    def read(x: ti.types.ndarray(), start: ti.i32, size: ti.i32) -> ti.f32:
+        return ti.BufferView(x, start, size)[size - 1]
+
+    assert read(_numbers(), 7, 3) == 9
+    with pytest.raises(ti.QuadrantsAssertionError, match="subview Out Of Range"):
+        read(_numbers(), start, size)
 
 
 def test_names_of_a_few_lines():

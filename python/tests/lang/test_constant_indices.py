@@ -181,3 +181,19 @@ def test_counts_of_the_annotation(given):
     with pytest.raises(ti.CompilationError, match=f"`{next(iter(given))}` of `types.ndarray` is an integer, "):
         ti.types.ndarray(**given)
     assert ti.types.ndarray(ndim=np.int64(2), element_dim=2).ndim == 2
+
+
+def test_components_of_clamped_arrays():
+    @ti.kernel
+    def k(x: ti.types.ndarray(boundary="clamp"), i: ti.i32, j: ti.i32) -> ti.f32:
+        return x[1][i, j]
+
+    @ti.kernel
+    def component(x: ti.types.ndarray(boundary="clamp"), i: ti.i32) -> ti.f32:
+        return x[1][i]
+
+    x, v = ti.Matrix.ndarray(2, 2, ti.f32, 3), ti.Vector.ndarray(3, ti.f32, 3)
+    x.from_numpy(np.arange(12, dtype=np.float32).reshape(3, 2, 2))
+    v.from_numpy(np.arange(9, dtype=np.float32).reshape(3, 3))
+    assert [k(x, i, j) for i, j in ((0, 1), (-1, 0), (2, 0), (1, 2))] == [5, 4, 7, 7]    # all four are of x[1]
+    assert [component(v, i) for i in (-5, 1, 9)] == [3, 4, 5]

@@ -41,11 +41,11 @@ class BufferView:
         if isinstance(arr, BufferView):
             raise TypeError("`BufferView(view, ...)`: use `view.subview(offset, size)`")
         if not isinstance(arr, Storage) or arr.is_field or len(arr.shape) != 1:
-            raise TypeError("a `BufferView` is a part of an ndarray of one dimension")
+            raise TypeError("a `BufferView` is a part of an ndarray of one dimension (1D)")
         if arr.needs_grad:
             raise TypeError("a `BufferView` has no gradients; pass the ndarray itself, and its bounds")
         self._at = arr, operator.index(offset), operator.index(size)   # stays: launches remember views
-        _check("a `BufferView` is", self.offset, self.size, arr.shape[0])
+        _check("a `BufferView`", self.offset, self.size, arr.shape[0])
 
     def __class_getitem__(cls, dtype: Any) -> BufferViewType:
         return BufferViewType(*dtype) if isinstance(dtype, tuple) else BufferViewType(dtype)
@@ -58,13 +58,13 @@ class BufferView:
 
     def subview(self, offset: Any, size: Any) -> BufferView | None:
         """A part of this part."""
-        _check("a `subview` is", operator.index(offset), operator.index(size), self.size)
+        _check("a subview", operator.index(offset), operator.index(size), self.size)
         return BufferView(self.arr, self.offset + offset, size)
 
     def _at_index(self, key: Any) -> int:
         config = runtime.current_config()
         if config is None or config.arch != runtime.python:   # which runs kernels on the host
-            raise TypeError("a `BufferView` has elements in kernels; on the host, `view[a:b]` is a part of it")
+            raise TypeError("a `BufferView` has elements in kernels; on the host, a slice `view[a:b]` is a part of it")
         index = operator.index(key)
         if not 0 <= index < self.size:
             raise KnownIndexError(f"index {index} is out of range of a view of {self.size} elements")
@@ -78,7 +78,7 @@ class BufferView:
             return self.arr[self._at_index(key)]
         start, stop, step = key.indices(self.size)
         if step != 1:
-            raise ValueError("a part of a `BufferView` has step 1")
+            raise ValueError("a part of a `BufferView` is a slice with step=1")
         return self.subview(start, max(stop - start, 0))
 
     def get_ndarray(self) -> Any:
@@ -88,7 +88,10 @@ class BufferView:
 
 def view_of(array: Any, key: Any) -> BufferView | None:
     """The part of an ndarray that a slice is."""
+    if len(array.shape) != 1:
+        raise TypeError(f"a slice is a part of a 1D ndarray, and {array.describe()} has {len(array.shape)} dimensions; pass the whole "
+                        "with bounds, or `to_numpy()` of it")
     start, stop, step = key.indices(array.shape[0])
     if step != 1:
-        raise ValueError("a part of an ndarray has step 1")
+        raise ValueError("a part of an ndarray is a slice with step=1")
     return BufferView(array, start, max(stop - start, 0))

@@ -54,7 +54,7 @@ class Ndarray(Copied, Storage):
         return self.companion("dual") if self.needs_dual else None
 
     def __getitem__(self, key: Any) -> Any:
-        return view_of(self, key) if isinstance(key, slice) and len(self.shape) == 1 else super().__getitem__(key)
+        return view_of(self, key) if isinstance(key, slice) else super().__getitem__(key)
 
     @property
     def element_type(self) -> Any:

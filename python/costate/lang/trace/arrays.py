@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import TYPE_CHECKING, Any
 
 from costate import _core
-from costate.errors import KnownIndexError, MissingGradient, QuadrantsIndexError, QuadrantsTypeError
+from costate.errors import KnownIndexError, MissingGradient, QuadrantsIndexError, QuadrantsSyntaxError, QuadrantsTypeError
 from costate.lang.base import dtypes, runtime
 from costate.lang.base.dtypes import i64
 from costate.lang.base.hooks import Hook
+from costate.lang.trace.message import Text
 from costate.lang.trace.passed import Item, Met
 from costate.lang.trace.places import Group, Place, check_fits, scalar_for, warn_of_loss
 from costate.lang.values import arith, linalg
@@ -210,8 +212,22 @@ class ElementGroup(Group):
         if pattern.is_part(index):
             return super().part(index)
         pattern.offset(index)  # checks numbers
+        if self.array.clamps:
+            return Element(self.array, self.handles + self._clamped(index), self.is_placed)
         index = linalg.known(index if isinstance(index, tuple) else (index,), self.shape)
         return Element(self.array, self.handles + [index_handle(k) for k in index], self.is_placed)
+
+    def _clamped(self, index: Any) -> list[_core.Value]:
+        """The indices of the component nearest in memory."""
+        b = require("an element")
+        number: Any = 0
+        for k, extent in zip(index if isinstance(index, tuple) else (index,), self.shape):
+            number = arith.add(arith.mul(number, extent), k)
+        last = b.constant(i64, math.prod(self.shape) - 1)
+        number = Expr(b.pure(Op.clamp, i64, index_handle(number), b.constant(i64, 0), last), i64)
+        if len(self.shape) == 1:
+            return [number.handle]
+        return [index_handle(arith.floordiv(number, self.shape[1])), index_handle(arith.mod(number, self.shape[1]))]
 
     def fetch(self, op: str, value: Matrix) -> Matrix:
         placed = self._placed(True)
@@ -321,9 +337,9 @@ class TracedArray:
         shape = (*(self.extents or ("?",) * self.ndim), *self.element_shape)
         return f"{self.host.describe() if self.host else self._name()} of shape {shape}"
 
-    def traced_view(self, offset: Expr, size: int) -> TracedView:
+    def traced_view(self, offset: Any, size: Any) -> TracedView:
         """A `BufferView` of this array."""
-        return TracedView(self, offset, size)
+        return TracedView(self, 0, self.extent(0)).subview(offset, size)
 
     def from_start(self, handles: list[_core.Value]) -> Place:
         """The element at handles that count from 0, whatever the offset is."""
@@ -333,7 +349,7 @@ class TracedArray:
 class TracedView(TracedArray):
     """A view in a kernel."""
 
-    def __init__(self, array: TracedArray, offset: Expr, size: Any) -> None:
+    def __init__(self, array: TracedArray, offset: Any, size: Any) -> None:
         self.array, self.start, self.size = array, offset, size
         self.dtype, self.ndim, self.element_shape, self.rank = array.dtype, 1, array.element_shape, array.rank
         self.handle, self.extents, self.host, self.blocks, self.is_companion = array.handle, None, None, None, False
@@ -353,19 +369,19 @@ class TracedView(TracedArray):
         index = flat_indices(index)
         if len(index) != 1:
             raise QuadrantsIndexError(f"a view has one index, not {len(index)}")
-        self._assert(index[0], 1, "an index")
+        self._assert(index[0], 1, "BufferView Out Of Range: index=")
         return self.array.at([arith.add(self.start, index[0])])
 
     def _part(self, key: slice) -> TracedView:
         if key.step not in (None, 1):
-            raise QuadrantsIndexError("a part of a view has step 1")
+            raise QuadrantsSyntaxError("a part of a view is a slice with step=1")
         start = 0 if key.start is None else key.start
         stop = self.size if key.stop is None else key.stop
         return self.subview(start, arith.sub(stop, start))
 
-    def subview(self, offset: int, size: Any) -> TracedView:
+    def subview(self, offset: Any, size: Any) -> TracedView:
         """A part of this part."""
-        self._assert(offset, size, "a part")
+        self._assert(offset, size, "BufferView subview Out Of Range: first=")
         return TracedView(self.array, arith.add(self.start, offset), size)
 
     def _assert(self, offset: Any, size: Any, what: str) -> None:
@@ -373,9 +389,13 @@ class TracedView(TracedArray):
         b = require("a view")
         if not b.debug:
             return
+        text = Text()
+        for part in (what, offset, ", of a view with offset=", self.start, ", size=", self.size):
+            text.add(part)
+        pattern, values = next(text.patterns(3))
         end = arith.add(offset, size)
         for inside in (arith.ge(offset, 0), arith.ge(size, 0), arith.le(end, self.size)):
-            b.trace.check(condition_handle(inside), f"{what} is out of range of a view", [], b.loc)
+            b.trace.check(condition_handle(inside), pattern, values, b.loc)
 
 
 def flat_indices(index: Any) -> Any:
