@@ -25,7 +25,8 @@ std::vector<Rule> &rules() {
 const std::map<std::string, Label> names = {
     {"devices", Label::devices}, {"host", Label::host},
     {"waits", Label::waits},     {"repeats", Label::repeats},
-    {"slow", Label::slow},       {"sample", Label::sample}};
+    {"slow", Label::slow},       {"sample", Label::sample},
+    {"starts", Label::starts}};
 
 /// A unit of a layer that knows no device of the API.
 bool isBelowApi(const std::string &file) {

@@ -19,6 +19,7 @@ enum class Label {
   repeats, ///< takes long by large kernels, and shows no more on other devices
   slow,    ///< takes more than a second; `repeats` are too
   sample,  ///< one of those few that every test run takes on slow devices
+  starts,  ///< starts this program anew, which emulators of processors may not
 };
 
 struct LabelledTests {

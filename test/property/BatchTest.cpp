@@ -16,6 +16,7 @@
 
 COSTATE_LABEL("*", host);
 COSTATE_LABEL("*", slow);
+COSTATE_LABEL("*", starts);
 
 using namespace costate::property;
 

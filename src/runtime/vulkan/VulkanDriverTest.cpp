@@ -1,3 +1,4 @@
+#include "Labels.h"
 #include "runtime/vulkan/VulkanGpu.h"
 
 #include "base/VulkanChip.h"
@@ -8,6 +9,8 @@
 #include <cstdio>
 #include <cstring>
 #include <map>
+
+COSTATE_LABEL("VulkanGpuDeathTest.*", starts);
 
 using namespace costate;
 using namespace costate::runtime;

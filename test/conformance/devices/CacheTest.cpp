@@ -19,6 +19,8 @@
 
 COSTATE_LABEL("Cache.TheSecondProcessCompilesNothing", slow);
 COSTATE_LABEL("Cache.ProcessesAtTheSameTimeGetInNobodysWay", slow);
+COSTATE_LABEL("Cache.TheSecondProcessCompilesNothing", starts);
+COSTATE_LABEL("Cache.ProcessesAtTheSameTimeGetInNobodysWay", starts);
 
 using namespace costate;
 using namespace costate::test;
