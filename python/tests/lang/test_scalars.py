@@ -201,3 +201,15 @@ def test_the_absolute_value_of_numbers_of_another_library():
     assert ti.abs(Signed()) == "its own" and ti.abs(Decimal(-2)) == 2
     with pytest.raises(ti.QuadrantsTypeError, match="is not a number"):
         ti.abs("x")
+
+
+@pytest.mark.parametrize("dtype", [ti.i32, ti.u32, ti.i64], ids=str)
+def test_integers_to_negative_powers_are_rounded_to_zero(dtype):
+    @ti.kernel
+    def power(a: dtype, n: ti.i32) -> dtype:
+        return a ** n
+
+    bases = (0, 1, 2, 5, 2 ** 31 - 1) + ((-1, -2, -3) if dtype is not ti.u32 else ())
+    for a in bases:
+        for n in (-3, -2, -1, 0, 1):
+            assert power(a, n) == (a ** n if n >= 0 or abs(a) == 1 else 0), (a, n)

@@ -18,6 +18,7 @@ from costate.lang.values.builder import current, require
 from costate.lang.values.expr import Expr, dtype_of, handle_of, is_number
 
 if TYPE_CHECKING:
+    from costate.lang.values.builder import Builder
     from costate.lang.base.dtypes import DataType
 
 Op = _core.Op
@@ -171,6 +172,16 @@ def power(a: Any, b: Any) -> Any:
     return _integer_power(a, b, dtype)
 
 
+def _of_positive_exponent(builder: Builder, base: Any, exponent: Any, dtype: DataType, exponent_type: DataType) -> tuple[Any, Any]:
+    """Base and exponent of the same power. 1 / base is 1, -1, or rounded to 0."""
+    inverse = builder.constant(dtype, 0)
+    for unit in (1, -1) if dtype.kind == "i" else (1,):
+        inverse = builder.pure(Op.select, dtype, builder.pure(Op.eq, u1, base, builder.constant(dtype, unit)), base, inverse)
+    is_negative = builder.pure(Op.lt, u1, exponent, builder.constant(exponent_type, 0))
+    return (builder.pure(Op.select, dtype, is_negative, inverse, base),
+            builder.pure(Op.select, exponent_type, is_negative, builder.pure(Op.neg, exponent_type, exponent), exponent))
+
+
 def _integer_power(a: Any, b: Any, dtype: DataType) -> Any:
     builder = require("a power")
     t, loc = builder.trace, builder.loc
@@ -179,9 +190,12 @@ def _integer_power(a: Any, b: Any, dtype: DataType) -> Any:
     if exponent_type.is_bool:
         exponent_type = i32
     zero, one = builder.constant(exponent_type, 0), builder.constant(exponent_type, 1)
+    base, exponent = handle_of(a, dtype), handle_of(b, exponent_type)
+    if exponent_type.kind == "i":
+        base, exponent = _of_positive_exponent(builder, base, exponent, dtype, exponent_type)
     result = t.declare(core, builder.constant(dtype, 1), loc)
-    square = t.declare(core, handle_of(a, dtype), loc)
-    rest = t.declare(exponent_type.core, handle_of(b, exponent_type), loc)
+    square = t.declare(core, base, loc)
+    rest = t.declare(exponent_type.core, exponent, loc)
     t.begin_while(loc)
     more = builder.pure(Op.gt, u1, t.read(exponent_type.core, rest, loc), zero)
     t.begin_while_body(more, loc)
