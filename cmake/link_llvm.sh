@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# link_llvm.sh OBJECTS OUTPUT ARCHIVES TOOLS COMPILER: links a shared library of
+# link_llvm.sh OBJECTS OUTPUT ARCHIVES TOOLS COMPILER...: links a shared library of
 # what the files listed in OBJECTS use of LLVM's, MLIR's and LLD's static archives. It
 # exports just that, so that all the rest of the archives stays away.
 set -euo pipefail
-objects=$1 output=$2 archives=$3 tools=$4 compiler=$5
+objects=$1 output=$2 archives=$3 tools=$4 compiler=("${@:5}")
 here=$(dirname "${BASH_SOURCE[0]}")
 
 symbols=$output.symbols
@@ -26,7 +26,7 @@ echo "-Wl,--defsym=_Z18getPollyPluginInfov=costate_nothing" >>"$output.unwanted"
 
 mapfile -t libraries < <(ls "$archives"/libMLIR*.a "$archives"/libLLVM*.a "$archives"/liblld{ELF,Common}.a |
   grep -vE 'libMLIR[A-Za-z]*Test|libMLIRCAPI')
-"$compiler" -shared -fuse-ld=lld -o "$output" -Wl,-soname,"$(basename "$output")" \
+"${compiler[@]}" -shared -fuse-ld=lld -o "$output" -Wl,-soname,"$(basename "$output")" \
   -Wl,--gc-sections,-z,defs,--undefined-version,--version-script="$output.exports" \
   -Wl,-rpath,'$ORIGIN:$ORIGIN/runtime' @"$output.wanted" @"$output.unwanted" \
   -Wl,--start-group "${libraries[@]}" -Wl,--end-group \

@@ -13,12 +13,17 @@ uint32_t __wrap_arc4random(void) {
   return number;
 }
 
-#ifdef __x86_64__
+#ifdef __aarch64__
+#define FIRST "GLIBC_2.17"
+#else
+#define FIRST "GLIBC_2.2.5"
+#endif
+
 double olderHypot(double x, double y);
 float olderHypotf(float x, float y);
 void olderWait(void *condition, void *lock);
-__asm__(".symver olderHypot, hypot@GLIBC_2.2.5");
-__asm__(".symver olderHypotf, hypotf@GLIBC_2.2.5");
+__asm__(".symver olderHypot, hypot@" FIRST);
+__asm__(".symver olderHypotf, hypotf@" FIRST);
 __asm__(".symver olderWait, "
         "_ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE@"
         "GLIBCXX_3.4.11");
@@ -31,4 +36,3 @@ void __wrap__ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE(
     void *condition, void *lock) {
   olderWait(condition, lock);
 }
-#endif

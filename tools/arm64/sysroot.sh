@@ -8,7 +8,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # Tools come along where the files of CMake in a library's package ask for them.
 packages=$(grep -E -- '-dev$|^mlir|^spirv-tools$' "$root/packages.txt" |
   grep -vE 'python|openmpi|clang' | paste -sd ' ')
-packages+=' libc6-dev libstdc++-12-dev'
+packages+=' libc6-dev libstdc++-12-dev libpython3-dev'
 
 "$root/tools/debian/unpack.sh" arm64 "$sysroot" $packages
 
