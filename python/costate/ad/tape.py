@@ -51,6 +51,10 @@ def check_loss(loss: Any, what: str = "Tape") -> Any:
     return loss
 
 
+# What the library says of a loss that no launch of a recording writes.
+UNWRITTEN, UNRECORDED = "nothing in the recording writes the array", "that has recorded nothing"
+
+
 def check_tensor(loss: Any) -> Any:
     if loss.numel() != 1:
         raise RuntimeError("The loss of `Tape` must be a tensor only contains one element")
@@ -430,8 +434,25 @@ class Tape:
         self._tell_of_no_gradients()
         storage.flush()
         loss = None if self.loss is None else self._loss_array()
+        if loss is None and self.loss is not None:
+            return self._tell_of_unwritten_loss()
         with shown(self.progress) as told:
-            self.core.backward(loss, clear_written=self.clear_gradients, all_or_nothing=self.all_or_nothing, **told)
+            try:
+                self.core.backward(loss, clear_written=self.clear_gradients, all_or_nothing=self.all_or_nothing, **told)
+            except _core.BadArgument as error:
+                if loss is None or UNWRITTEN not in str(error) and UNRECORDED not in str(error):
+                    raise
+                loss.grad.fill(1)
+                self._tell_of_unwritten_loss()
+
+    def _tell_of_unwritten_loss(self) -> None:
+        """It does not depend on anything, so the gradients of what was written are 0."""
+        if self.clear_gradients:
+            tensors = ((known.array, before) for known, _, before in (*self.tensors.values(), *self.copies.values()))
+            for array, before in (*self.arrays.values(), *tensors):
+                if array.has_grad and array.version != before:
+                    array.grad.fill(0)
+        callers.warn("no launch inside of the `with` writes the loss of the `Tape`, so all gradients are 0; compute it with a kernel there")
 
     def _tell_of_no_gradients(self) -> None:
         """Of a recording in which no array but the loss has one."""
@@ -444,16 +465,14 @@ class Tape:
                          "them with `needs_grad=True`")
 
     def _loss_array(self) -> Any:
+        """The array of the loss, or None if no launch is given it."""
         if isinstance(self.loss, Storage):
             return self.loss.core()
         from costate.interop.tensors import place_of
         known = getattr(self.loss, "_costate", None)
         if not any(id(known) in met for met in (self.tensors, self.copies, self.inner)):
             known = self.places.get(place_of(self.loss))
-        if known is None:
-            raise BadArgument("no launch inside of the `with` is given the loss of the `Tape`, so all gradients would be "
-                              "0; compute it with a kernel there")
-        return known.array
+        return None if known is None else known.array
 
 
 class Host:

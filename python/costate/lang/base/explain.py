@@ -22,11 +22,6 @@ WORDS = [
     (r"which the launch itself does not use", "which the function itself does not use"),
     (r"use from_host or fill, or take the pointer outside of the recording",
      "use `x[i] = v`, `fill` or `from_numpy`, or take it outside of the `with`"),
-    (r"nothing in the recording writes the array given to `backward` in a launch, so all gradients would be 0; record the "
-     r"launch that computes it", "no launch inside of the `with` writes the loss of the `Tape`, so all gradients would "
-     "be 0; compute it with a kernel there"),
-    (r"`backward` of a `Tape` that has recorded nothing; launch kernels while the object that `record` returns is "
-     r"alive", "no launch inside of the `with` writes the loss of the `Tape`, for there is none; call the kernels there"),
     (r"; derivatives of gradients are not known here, so a part", ". Cannot automatically differentiate through a grad tensor: a part"),
     (r"one work item of the range uses the element", "Cross-iteration read-after-write: one work item of the range uses the element"),
     (r"(record \w+ launch(?:es)?|record both|record the launch) with a `Tape`", r"\1 in a `with ad.Tape(loss):`"),
