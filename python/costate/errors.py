@@ -87,7 +87,7 @@ class BadKernel(_core.BadKernel, CompilationError):
     """The kernel breaks a rule that only the compiler sees."""
 
 
-class MissingGradient(_core.MissingGradient, QuadrantsRuntimeError):
+class MissingGradient(_core.MissingGradient, CompilationError, QuadrantsRuntimeError):
     """A gradient or tangent that an array does not have."""
 
 

@@ -45,9 +45,8 @@ def check_loss(loss: Any, what: str = "Tape") -> Any:
     if count != 1:
         raise RuntimeError("The loss of `Tape` must be an ndarray with only one element")
     if not loss.needs_grad:
-        kind = "field" if loss.is_field else "ndarray"
-        raise QuadrantsRuntimeError(f"Gradients of loss are not allocated, please use qd.{kind}(..., needs_grad=True) "
-                                    f"for all {kind}s that are required by autodiff.")
+        what = "use qd.field(..., needs_grad=True) for all fields" if loss.is_field else "set needs_grad=True for all ndarrays"
+        raise QuadrantsRuntimeError(f"Gradients of loss are not allocated, please {what} that are required by autodiff.")
     return loss
 
 

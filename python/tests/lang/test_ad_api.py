@@ -473,6 +473,21 @@ def test_refusals_have_the_words_of_quadrants():
             kernel.grad()
 
 
+def test_missing_gradients_have_the_words_of_quadrants():
+    x, y = ti.field(ti.f32, shape=()), ti.ndarray(ti.f32, shape=1)
+
+    @ti.kernel
+    def k(x: ti.template()):
+        print(x.grad[None])
+
+    with pytest.raises(ti.QuadrantsCompilationError, match="Gradient x.grad has not been placed, check whether `needs_grad=True`"):
+        k(x)
+    for loss, what in ((x, "use qd.field(..., needs_grad=True) for all fields"), (y, "set needs_grad=True for all ndarrays")):
+        with pytest.raises(RuntimeError) as error:
+            ti.ad.Tape(loss)
+        assert f"please {what} that are required by autodiff" in str(error.value)
+
+
 def test_ad_stack_size_is_a_cap_that_raises():
     ti.init(arch=ti.cpu, ad_stack_size=32)
     x = ti.field(ti.f32, shape=4, needs_grad=True)

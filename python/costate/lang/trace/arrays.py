@@ -458,8 +458,9 @@ def traced(builder: Builder, storage: Any, label: str | None = None) -> TracedAr
     found = builder.arrays.get(id(storage))
     if found is None:
         if hasattr(storage, "which") and not storage.placed:
-            raise MissingGradient(f"{storage.describe()} does not exist; make it with "
-                                  f"`needs_{storage.which}=True`")
+            what = "Gradient" if storage.which == "grad" else "Tangent"
+            raise MissingGradient(f"{what} {label or storage.describe()} has not been placed, check whether `needs_{storage.which}=True` "
+                                  "is given where its array is made")
         dtype = storage.dtype
         if hasattr(storage, "which"):
             dtype = dtypes.of_core(storage.core().dtype) if not builder.dry else dtype
