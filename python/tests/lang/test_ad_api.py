@@ -420,6 +420,24 @@ def test_missing_gradients_are_named():
         ti.tensor(ti.i32, shape=3, needs_grad=True)
 
 
+def test_a_gradient_of_nothing_is_a_warning():
+    x = ti.field(ti.f32, shape=3)
+
+    @ti.kernel
+    def k(a: ti.f32):
+        for i in x:
+            x[i] += a
+
+    for _ in range(2):
+        with pytest.warns(UserWarning, match="kernel `k` .*no argument has a gradient; make the arrays .*`needs_grad=True`") as found:
+            k.grad(1)
+        assert found[0].filename == __file__
+        k(1)    # from now on arguments are known
+    assert x.to_numpy().tolist() == [2, 2, 2]
+    with pytest.raises(ti.MissingGradient):
+        k.grad(1, scalars=True)
+
+
 def test_an_overwrite_by_one_kernel_is_refused_by_hand():
     x = ti.field(ti.f32, shape=3, needs_grad=True)
 

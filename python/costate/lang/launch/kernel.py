@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from costate.errors import ArgumentCountError, CannotReplay, QuadrantsRuntimeError, QuadrantsSyntaxError
+from costate.errors import ArgumentCountError, CannotReplay, MissingGradient, QuadrantsRuntimeError, QuadrantsSyntaxError
 from costate.lang.base import callers, declared
 from costate.lang.base import options as option_values
 from costate.lang.base import runtime, streams, threads
@@ -389,6 +389,15 @@ class Kernel(OfTheHost):
         """
         if getattr(self, "no_gradient", False):
             return None
+        try:
+            return self._grad(args, initial_state, scalars, options)
+        except MissingGradient as error:
+            if scalars or "no argument has a gradient" not in str(error):
+                raise
+            callers.warn(str(error).partition("\n")[0])
+            return None
+
+    def _grad(self, args: tuple[Any, ...], initial_state: bool, scalars: bool, options: dict[str, Any]) -> dict[str, Any] | None:
         ad_state.check_gradient_allowed(self)
         if not scalars and self._launched_again(args, options, "gradient_from_start" if initial_state else "gradient"):
             return None
