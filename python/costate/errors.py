@@ -104,7 +104,10 @@ class CannotCapture(_core.CannotCapture, QuadrantsRuntimeError):
 
 
 class OutOfRange(_core.OutOfRange, QuadrantsAssertionError):
-    """An index outside an array, in debug mode."""
+    """An index outside an array, in debug mode: an "Out of bound access" of Quadrants."""
+
+    def __init__(self, text: str = "", *more: _Any) -> None:
+        super().__init__(text.replace(": index ", ": Out of bound access: index ", 1), *more)
 
 
 class Race(_core.Race, QuadrantsAssertionError):

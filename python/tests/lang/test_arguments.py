@@ -75,7 +75,7 @@ def test_numpy_arrays_go_in_and_out():
     assert strided.tolist() == [1, 3, 5]
     with pytest.raises(TypeError, match="ndim=2"):
         k(a, np.zeros(3, np.float32))
-    with pytest.raises(TypeError, match="dtype=f32"):
+    with pytest.raises(TypeError, match="Expect element type f32"):
         k(a, np.zeros((3, 2)))
 
 
@@ -494,3 +494,39 @@ def test_keywords_launch_as_positions_do():
     for wrong in (lambda: k(x, 3, True, n=3), lambda: k(x, m=3), lambda: k(x, n=3, m=3)):
         with pytest.raises(ti.QuadrantsSyntaxError, match="`k\\(\\)`"):
             wrong()
+
+
+def test_arrays_of_numpy_have_elements_of_their_own_type():
+    @ti.kernel
+    def fill(x: ti.types.ndarray(dtype=ti.math.mat2)):
+        for i in x:
+            for j, k in ti.ndrange(2, 2):
+                x[i][j, k] = i + j + k
+
+    numbers = np.zeros((2, 2, 2), np.int32)
+    fill(numbers)
+    assert numbers.tolist() == [[[0, 1], [1, 2]], [[1, 2], [2, 3]]]
+    with pytest.raises(TypeError, match="Expect element type f32"):
+        fill(ti.Matrix.ndarray(2, 2, ti.i32, 2))
+
+
+def test_types_of_elements_are_named():
+    @ti.kernel
+    def k(x: ti.types.ndarray(dtype=ti.types.vector(2, ti.i32))):
+        pass
+
+    with pytest.raises(ValueError, match=r"required element type: VectorType\[2, i32\], but MatrixType\[2,3, i32\] is provided"):
+        k(ti.Matrix.ndarray(2, 3, ti.i32, 4))
+
+
+def test_elements_of_ndarrays_in_funcs_are_checked():
+    @ti.func
+    def first(x: ti.types.ndarray(dtype=ti.math.vec2)):
+        x[0] = [1, 2]
+
+    @ti.kernel
+    def k(x: ti.types.ndarray()):
+        first(x)
+
+    with pytest.raises(ti.QuadrantsTypeError, match=r"Invalid value for argument x of `first` - required elements of shape \(2,\)"):
+        k(ti.Vector.ndarray(3, ti.f32, 4))

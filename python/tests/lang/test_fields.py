@@ -317,3 +317,14 @@ def test_indices_of_fields_with_a_shape_are_rescaled():
         return ti.Vector([a[0], a[1], b[0], b[1]])
 
     assert list(k()) == [2, 5, 8, 5]
+
+
+def test_rows_of_numpy_are_vectors():
+    v = ti.Vector.field(3, ti.i32, shape=2)
+    v.from_numpy(np.arange(6).reshape(2, 1, 3))
+    assert v.to_numpy().tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_trace_is_of_square_matrices():
+    with pytest.raises(ti.QuadrantsCompilationError, match=r"expected a square matrix, got shape \(3, 2\)"):
+        ti.Matrix([[1, 2], [3, 4], [5, 6]]).trace()

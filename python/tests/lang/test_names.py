@@ -209,3 +209,16 @@ def test_tools_of_tests():
     load = importlib.import_module("costate._test_tools.load_kernel_string").load_kernel_from_string
     with load("import costate as ti\n@ti.kernel\ndef three() -> ti.i32:\n    return 3\n", "three") as kernel:
         assert kernel() == 3
+
+
+def test_how_many_kernels_were_compiled():
+    @ti.kernel
+    def k(x: ti.types.ndarray()):
+        x[0] = 1
+
+    count = ti.lang.impl.get_runtime().get_num_compiled_functions
+    for array in (ti.ndarray(ti.f32, 2), ti.ndarray(ti.f32, 3), ti.ndarray(ti.i32, 2)):
+        k(array)
+    assert count() == 2
+    ti.init(arch=ti.cpu)
+    assert count() == 0

@@ -171,3 +171,16 @@ def test_a_loop_of_a_function_that_a_kernel_calls_outside_of_loops():
         return find(x)
 
     assert k(3) == 30 and k(9) == -1
+
+
+def test_a_func_that_says_it_returns_and_does_not():
+    @ti.func
+    def nothing() -> ti.i32:
+        pass
+
+    @ti.kernel
+    def k() -> ti.i32:
+        return nothing()
+
+    with pytest.raises(ti.QuadrantsCompilationError, match="`nothing`: Function has a return type but does not have a return statement"):
+        k()

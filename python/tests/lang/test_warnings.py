@@ -465,9 +465,9 @@ def corner(x: ti.types.ndarray()):
 
 
 @pytest.mark.parametrize("call, text", [
-    (lambda: scale(np.ones(3), 1.0, 2), "kernel `scale`: .*required dtype=f32, but f64 is provided for `x`; pass an array of f32 "
+    (lambda: scale(np.ones(3), 1.0, 2), "kernel `scale`, .*Expect element type f32 for argument x, but get f64; pass an array of f32 "
                                         r"\(`x.astype\(np.float32\)` of one of NumPy\), or leave `dtype` out of the annotation"),
-    (lambda: scale(np.ones((3, 3), np.float32), 1.0, 2), "kernel `scale`: .*required ndim=1, but 2d is provided for `x`"),
+    (lambda: scale(np.ones((3, 3), np.float32), 1.0, 2), "kernel `scale`, .*argument x - required ndim=1, but 2d ndarray"),
     (lambda: scale(numbers(), 1.0, 2.5), "kernel `scale`: Argument `n` .*cannot be converted into required type i32"),
     (lambda: scale(np.ones(3, np.complex64), 1.0, 2), "kernel `scale`, argument `x`: arrays of dtype complex64 are not supported"),
     (lambda: scale(ti.field(ti.f32, 3), 1.0, 2), "kernel `scale`: .*parameter `x`: a field is passed as `ti.template"),

@@ -121,6 +121,7 @@ class Runtime:
         self.config = config
         self.opened = device
         self.shared: bool | None = None
+        self.compiled = 0     # kernels, of all types and template arguments
 
     @property
     def device(self) -> _core.Device:

@@ -16,7 +16,7 @@ import numpy as np
 from costate import _logging, ad, errors, math
 from costate import types as types_
 from costate._core import __version__
-from costate.lang.base import dtypes, enums, runtime, state
+from costate.lang.base import dtypes, enums, runtime, state, streams
 from costate.lang.compat import exchange, impl, test_tools
 from costate.lang.data import axes, buffer_view, clear, field, ndarray, ranges, snode, struct, triplets
 from costate.lang.data import annotations as annotations_
@@ -52,7 +52,7 @@ _MODULES: dict[str, list[Any]] = {
     "lang._kernel_types": [],
     "lang._ndarray": [(ndarray, _NDARRAYS)],
     "lang._ndrange": [(ranges, ("NDRange", "ndrange", "grouped"))],
-    "lang._perf_dispatch": [(perf_dispatch, ("perf_dispatch",))],
+    "lang._perf_dispatch": [(perf_dispatch, ("perf_dispatch", "PerformanceDispatcher"))],
     "lang._quadrants_callable": [],
     "lang._template_mapper": [],
     "lang.any_array": [(annotations_, ("NdarrayType",))],
@@ -66,6 +66,7 @@ _MODULES: dict[str, list[Any]] = {
     "lang.matrix_ops": [(ops, ())],
     "lang.misc": [(runtime, ()), (axes, ()), (_logging, ())],
     "lang.mesh": [],
+    "lang.stream": [(streams, ("Stream", "Event"))],
     "lang.runtime_ops": [(runtime, ("sync",))],
     "lang.util": [],
     "math._complex": [(math, ("cmul", "cconj", "cdiv", "csqrt", "cinv", "cpow", "cexp", "clog"))],

@@ -46,6 +46,10 @@ class PyQuadrants:
     def default_fp(self) -> Any:
         return current_cfg().default_fp
 
+    def get_num_compiled_functions(self) -> int:
+        """How many kernels have been compiled since `init`: one for each combination of types and template arguments."""
+        return runtime.runtime().compiled
+
     @property
     def default_ip(self) -> Any:
         return current_cfg().default_ip

@@ -25,7 +25,7 @@ class Static:
 def static(x: Any, *more: Any) -> Any:
     """x, known while the kernel is compiled: `if ti.static(flag)`, `for i in ti.static(range(3))`."""
     if isinstance(x, Expr):
-        raise QuadrantsTypeError("`ti.static` of a value that exists only when the kernel runs")
+        raise QuadrantsTypeError("`ti.static` of a value that exists only when the kernel runs: its arguments must be compile-time constants")
     return (x, *more) if more else x
 
 

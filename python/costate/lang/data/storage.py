@@ -378,8 +378,8 @@ class Storage(SharedMemory):
         if len(key) != len(self.shape):
             if not self.shape and key == (0,):
                 return ()
-            raise QuadrantsIndexError(f"{self.describe()} of shape {self.shape} takes "
-                                      f"{len(self.shape)} indices, not {len(key)}")
+            raise QuadrantsIndexError(f"{self.describe()} of shape {self.shape} takes {len(self.shape)} indices, not {len(key)}: "
+                                      f"{len(self.shape)}d {'field' if self.is_field else 'ndarray'} indexed with {len(key)}d indices")
         for k, extent in zip(key, self.shape):
             if isinstance(k, (slice, float)) or k is None:
                 raise QuadrantsIndexError(f"{k!r} is not an index of {self.describe()}; slices "
@@ -498,6 +498,7 @@ class Storage(SharedMemory):
         expected = (*self.shape, *self.element_shape)
         if tuple(array.shape) != expected:
             column = bool(self.element_shape) and (array.shape == (*expected, 1) or (*array.shape, 1) == expected)
+            column |= len(self.element_shape) == 1 and array.shape == (*self.shape, 1, *self.element_shape)
             if not column:
                 raise ValueError(f"{self.describe()} has shape {expected} with its components, "
                                  f"the array {tuple(array.shape)}")
@@ -594,7 +595,8 @@ class Storage(SharedMemory):
         return self.shape[0]
 
     def __iter__(self) -> None:
-        raise TypeError(f"{self.describe()} is iterated in kernels; use `to_numpy()` on the host")
+        raise NotImplementedError(f"Struct for is only available in Quadrants scope: {self.describe()} is iterated in kernels; use "
+                                  "`to_numpy()` on the host")
 
     @property
     def snode(self) -> Handle:

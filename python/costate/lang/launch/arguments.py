@@ -425,6 +425,16 @@ class DataclassParameter:
         return Bound(Struct(members, methods))
 
 
+def _element(shape: tuple[int, ...], dtype: DataType) -> str:
+    """The type of elements, as Quadrants writes it."""
+    kind = ("", "VectorType", "MatrixType")[len(shape)]
+    return f"{kind}[{','.join(map(str, shape))}, {dtype}]" if shape else str(dtype)
+
+
+def _tensor(shape: tuple[int, ...], dtype: DataType) -> str:
+    return f"[Tensor ({', '.join(map(str, shape))}) {dtype}]" if shape else str(dtype)
+
+
 class ArrayParameter:
     """An ndarray, of structs too, or an array of NumPy, PyTorch or the library."""
 
@@ -451,6 +461,7 @@ class ArrayParameter:
         if isinstance(value, StructField) or kind.members:
             self._bind_members(value, values)
             return
+        is_foreign = not isinstance(value, Storage)
         if isinstance(value, Ndarray):
             dtype, ndim, element_shape = value.dtype, len(value.shape), value.element_shape
             array = value.core()
@@ -465,24 +476,22 @@ class ArrayParameter:
             array, element_shape = self._foreign(value, values)
             dtype = dtypes.of_core(array.dtype)
             ndim = len(array.shape) - len(element_shape)
-        if kind.dtype is not None and kind.dtype is not dtype:
-            raise QuadrantsRuntimeTypeError(f"Invalid argument into `types.ndarray()`: required "
-                                            f"dtype={kind.dtype}, but {dtype} is provided for "
-                                            f"`{self.name}`; pass an array of {kind.dtype} ("
-                                            f"`x.astype(np.{kind.dtype.np.name})` of one of NumPy), or leave `dtype` out of the annotation")
-        if kind.ndim is not None and kind.ndim != ndim:
-            raise QuadrantsRuntimeTypeError(f"Invalid argument into `types.ndarray()`: required "
-                                            f"ndim={kind.ndim}, but {ndim}d is provided for "
-                                            f"`{self.name}`")
+        given = f"{_element(element_shape, dtype)} is provided"
+        invalid = f"Invalid value for argument {self.name} - required"
         if kind.element_shape is not None and kind.element_shape != element_shape:
-            raise QuadrantsRuntimeTypeError(f"Invalid argument into `types.ndarray()`: required "
-                                            f"element shape {kind.element_shape}, but "
-                                            f"{element_shape} is provided for `{self.name}`")
+            wanted = _element(kind.element_shape, kind.dtype or dtype)
+            raise QuadrantsRuntimeTypeError(f"{invalid} element type: {wanted}, but {given}")
+        if kind.dtype is not None and kind.dtype is not dtype and not (element_shape and kind.element_shape and is_foreign):
+            raise QuadrantsRuntimeTypeError(f"Expect element type {kind.dtype} for argument {self.name}, but get {_tensor(element_shape, dtype)}; "
+                                            f"pass an array of {kind.dtype} (`x.astype(np.{kind.dtype.np.name})` of one of NumPy), or "
+                                            "leave `dtype` out of the annotation")
+        if kind.ndim is not None and kind.ndim != ndim:
+            raise QuadrantsRuntimeTypeError(f"{invalid} ndim={kind.ndim}, but {ndim}d ndarray with shape "
+                                            f"{tuple(array.shape)[:ndim]} is provided")
         if kind.element_dim is not None and kind.element_dim != len(element_shape):
             kinds = ("numbers", "vectors", "matrices")
-            raise QuadrantsRuntimeTypeError(f"Invalid argument into `types.ndarray()`: required an array of "
-                                            f"{kinds[kind.element_dim]}, but one of {kinds[len(element_shape)]} is "
-                                            f"provided for `{self.name}`")
+            raise QuadrantsRuntimeTypeError(f"{invalid} an array of {kinds[kind.element_dim]}, but one of "
+                                            f"{kinds[len(element_shape)]} is provided")
         needs_grad = getattr(value, "needs_grad", array.has_grad)
         if kind.needs_grad and not array.has_grad:
             raise QuadrantsRuntimeTypeError(f"Invalid argument into `types.ndarray()`: "

@@ -68,6 +68,7 @@ class Specialisation:
 
     def __init__(self, kernel: Kernel, args: tuple[Any, ...], values: Values, aliases: dict[int, int] | None,
                  validation: bool, references: list[Any]) -> None:
+        runtime.runtime().compiled += 1
         self.name = kernel.__name__
         self.references = references   # see `Remembered`
         self.keyed = set(map(id, values.kept))

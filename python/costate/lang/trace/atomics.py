@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from costate.errors import QuadrantsTypeError
+from costate.errors import QuadrantsSyntaxError
 from costate.lang.base.marks import mark
 from costate.lang.trace.places import is_shared
 from costate.lang.values import ops
@@ -18,8 +18,8 @@ def _atomic(name: str, op: str) -> Callable[..., Any]:
             return x.fetch(op, _read(y))
         if hasattr(x, "update"):
             return x.update(op, _read(y))
-        raise QuadrantsTypeError(f"`{name}` changes a variable or an element of an array, not "
-                                 f"{describe(x)}")
+        raise QuadrantsSyntaxError(f"cannot use a non-writable target as the first operand of `{name}`: it changes a variable or an "
+                                   f"element of an array, not {describe(x)}")
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"x becomes {name.split('_')[1]} of x and y, atomically; returns the old x."
     return mark(function, by_reference=True)

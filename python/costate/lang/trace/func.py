@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import inspect
 from functools import partial
@@ -62,6 +63,15 @@ def hints_of(function: Any) -> dict[Any, Any]:
         return {k: eval(v, names) if isinstance(v, str) else v for k, v in raw.items()}
     except NameError as error:
         raise QuadrantsNameError(f"{error}, in the annotations of `{function.__name__}`") from None
+
+
+def _mismatch(wanted: CompoundType, value: Any) -> str:
+    """Where the shape of a vector or matrix differs from that of a parameter."""
+    given = value.shape if isinstance(value, Matrix) else ()
+    for n, want, have in zip("nm", wanted.shape, given):
+        if want != have:
+            return f": it is expected to be a Matrix with {n} {want}, but got {have}"
+    return f", but {describe(value)}"
 
 
 def is_template(annotation: Any) -> bool:
@@ -138,12 +148,17 @@ class Func:
         self._enter(builder.calls, bound)
         loc = builder.loc
         try:
+            self._check_returns()
             if returns_early(self.source.node):
                 return early.inline(builder, lambda: self._visitor(visitor, bound))
             return self._visitor(visitor, bound).run()
         finally:
             builder.calls.pop()
             builder.loc = loc
+
+    def _check_returns(self) -> None:
+        if self.hints.get("return") is not None and not any(isinstance(one, ast.Return) for one in ast.walk(self.source.node)):
+            raise QuadrantsSyntaxError(f"`{self.__name__}`: Function has a return type but does not have a return statement")
 
     def _enter(self, calls: list[Any], bound: dict[Any, Any]) -> None:
         """Notes a call; refuses one that has come again and again with nothing that could end it."""
@@ -200,16 +215,23 @@ class Func:
             if isinstance(value, (list, tuple)):
                 value = Matrix(list(value))
             if not isinstance(value, Matrix) or value.shape != annotation.shape:
-                raise QuadrantsTypeError(f"argument `{name}` of `{self.__name__}` is not a "
-                                         f"{annotation!r}")
+                raise QuadrantsSyntaxError(f"argument `{name}` of `{self.__name__}` is not a {annotation!r}{_mismatch(annotation, value)}")
             value = annotation(value) if annotation.dtype is not None else value
         elif isinstance(annotation, NdarrayType):
+            self._check_elements(name, annotation, value)
             return Bound(value)
         if frame.changed_in(name, frame.source.node.body) and (is_scalar(value) or isinstance(value, Matrix)):
             return frame.variable(name, value)
         if is_scalar(value):
             return Bound(value_of(value)) if not isinstance(value, bool) else Bound(value)
         return Bound(value)
+
+
+    def _check_elements(self, name: str, wanted: NdarrayType, value: Any) -> None:
+        shape = getattr(value, "element_shape", None)
+        if wanted.element_shape is not None and shape is not None and wanted.element_shape != shape:
+            raise QuadrantsTypeError(f"Invalid value for argument {name} of `{self.__name__}` - required elements of shape "
+                                     f"{wanted.element_shape}, but {shape} is provided")
 
 
 def func(function: Any = None, *, is_real_function: bool = False,

@@ -152,7 +152,8 @@ class _Rewriter(ast.NodeTransformer):
         if isinstance(target, ast.Attribute):
             return self._helper("at_attribute", name, target.value, ast.Constant(target.attr), *values)
         if not isinstance(target, ast.Name):
-            raise QuadrantsSyntaxError(f"`{name.value!s}` changes a variable or an element of an array")
+            raise QuadrantsSyntaxError(f"cannot use a non-writable target as the first operand of `{name.value!s}`: it changes a variable or an "
+                                       "element of an array")
         new = ast.NamedExpr(ast.Name(target.id, ast.Store()), self._helper("combined", name, target, *values))
         return ast.Subscript(ast.Tuple([target, new], ast.Load()), ast.Constant(0), ast.Load())
 

@@ -126,8 +126,7 @@ class Results:
     def end(self, has_returned: bool) -> None:
         """After the last statement; who comes there without a `return` returns 0."""
         if not self.parts and not has_returned and self.is_declared:
-            raise QuadrantsSyntaxError(f"`{self.name}` has a return type but no return statement: "
-                                       "kernel has a return type but does not have a return statement")
+            raise QuadrantsSyntaxError(f"`{self.name}`: Kernel has a return type but does not have a return statement")
         if not has_returned:
             for part in self.parts:
                 part.store_zero()

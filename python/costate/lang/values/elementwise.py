@@ -21,7 +21,7 @@ def elementwise(function: Any, *args: Any) -> Any:
         like = next((a for a in args if isinstance(a, (list, tuple, np.ndarray))), None)
         if like is None:
             bad = next(a for a in args if not is_scalar(a))
-            raise QuadrantsTypeError(f"{describe(bad)} is not a number, vector or matrix")
+            raise QuadrantsTypeError(f"unsupported operand type: {describe(bad)} is not a number, vector or matrix")
         like = Matrix(like)
     columns = []
     for a in args:
@@ -35,5 +35,5 @@ def elementwise(function: Any, *args: Any) -> Any:
         elif is_scalar(a):
             columns.append([a] * len(like.entries))
         else:
-            raise QuadrantsTypeError(f"{describe(a)} is not a number, vector or matrix")
+            raise QuadrantsTypeError(f"unsupported operand type: {describe(a)} is not a number, vector or matrix")
     return like.like([function(*row) for row in zip(*columns)])

@@ -289,7 +289,9 @@ class Matrix:
         return linalg.dot_flat(self.entries, other.entries)
 
     def trace(self) -> Any:
-        """The sum of the diagonal."""
+        """The sum of the diagonal of a square matrix."""
+        if self.n != self.m:
+            raise QuadrantsTypeError(f"expected a square matrix, got shape {(self.n, self.m)}")
         return linalg.total([row[i] for i, row in enumerate(self.table())])
 
     def sum(self) -> Any:
