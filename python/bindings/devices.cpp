@@ -1,6 +1,7 @@
 #include "bindings/Bindings.h"
 
 #include "costate/cache.h"
+#include "costate/detail/default_device.h"
 #include "costate/dlpack.h"
 #include "costate/profile.h"
 
@@ -97,6 +98,9 @@ static void bindCache(nb::module_ &module) {
       "are made from here on: a folder (empty: `costate` in "
       "$XDG_CACHE_HOME or ~/.cache) of at most `limit` bytes. COSTATE_CACHE=0, "
       "COSTATE_CACHE_DIR and COSTATE_CACHE_SIZE count more.");
+  module.def("set_default_device", &detail::setDefaultDevice, "device"_a.none(),
+             Release(),
+             "The device of launches that are given no array; None: the best");
   module.def("cache_statistics", &cache_statistics,
              "What the cache has done for this process.");
   module.def("clear_cache", &clear_cache, Release(),

@@ -3,6 +3,7 @@
 #include "api/Call.h"
 #include "api/Checked.h"
 #include "costate/detail/bound_arguments.h"
+#include "costate/detail/default_device.h"
 #include "costate/device.h"
 
 #include <bit>
@@ -204,7 +205,7 @@ static std::shared_ptr<runtime::Device> deviceOf(const Call &call) {
                  nameOf(*call.kernel, firstIndex) +
                  "; make all arrays of a launch with the same Device");
   }
-  return first ? first->device : Device::best().shared();
+  return first ? first->device : defaultDevice();
 }
 
 namespace {

@@ -1,3 +1,4 @@
+#include "costate/detail/default_device.h"
 #include "costate/dlpack.h"
 
 #include "api/Cache.h"
@@ -238,6 +239,35 @@ Device Device::best() {
     found = devices.emplace(name, open(name)).first;
   return found->second;
 }
+
+namespace costate::detail {
+
+namespace {
+struct DefaultDevice {
+  Mutex mutex;
+  std::optional<Device> chosen;
+};
+
+DefaultDevice &theDefault() {
+  // Never destroyed, as the devices of Device::best().
+  static auto &device = *new DefaultDevice;
+  return device;
+}
+} // namespace
+
+void setDefaultDevice(std::optional<Device> device) {
+  DefaultDevice &known = theDefault();
+  std::lock_guard lock(known.mutex);
+  known.chosen.swap(device);
+}
+
+std::shared_ptr<runtime::Device> defaultDevice() {
+  DefaultDevice &known = theDefault();
+  std::lock_guard lock(known.mutex);
+  return known.chosen ? known.chosen->shared() : Device::best().shared();
+}
+
+} // namespace costate::detail
 
 AnyArray Device::array(DType dtype, const Extents &extents, Flags flags,
                        ArrayOptions options) const {

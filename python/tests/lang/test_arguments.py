@@ -530,3 +530,21 @@ def test_elements_of_ndarrays_in_funcs_are_checked():
 
     with pytest.raises(ti.QuadrantsTypeError, match=r"Invalid value for argument x of `first` - required elements of shape \(2,\)"):
         k(ti.Vector.ndarray(3, ti.f32, 4))
+
+
+@pytest.mark.host
+def test_a_kernel_without_arrays_runs_on_the_device_of_init():
+    @ti.kernel
+    def count(n: ti.i32):
+        for i in range(n):
+            print(i)
+
+    for name in ("cpu", "simt"):
+        ti.reset()
+        ti.init(arch=getattr(ti, name))
+        before = ti.statistics().launches
+        count(2)
+        assert ti.statistics().launches == before + 1, name
+    ti.reset()
+    ti.init(arch=ti.cpu)
+    ti.capture(count, 2)   # its graph is one of this device

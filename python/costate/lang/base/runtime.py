@@ -129,6 +129,7 @@ class Runtime:
             with lock:
                 if self.opened is None:
                     self.opened = open_device(self.config)
+                    _core.set_default_device(self.opened)
         return self.opened
 
     def kernel_options(self, own: dict[str, Any]) -> _core.KernelOptions:
@@ -324,6 +325,7 @@ def _configure(arch: Wanted | None, default_fp: DataType | type | None, default_
     progress.watch(config.progress)
     profiling.keep(config.kernel_profiler)
     profiling.keep_for_environment()
+    _core.set_default_device(opened)
     _runtime = Runtime(config, opened)
     on_init()
 
@@ -342,6 +344,7 @@ def reset() -> None:
     with lock:
         generation += 1
         on_reset()
+        _core.set_default_device(None)
         _runtime = None
         dtypes.defaults.fp, dtypes.defaults.ip, dtypes.defaults.given_up = dtypes.f32, dtypes.i32, None
 

@@ -76,6 +76,7 @@ class Specialisation:
         self.others: list[Specialisation] = []         # those of the same key for other members of objects, the newest first
         options = runtime.runtime().kernel_options(kernel.original.options)
         self.debug = options.debug
+        runtime.device()   # on which launches without arrays run
         try:
             with profiling.span(f"trace {self.name}"), _deep_calls():
                 self._trace(kernel, args, values, aliases, options, validation)
