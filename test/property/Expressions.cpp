@@ -340,8 +340,16 @@ Node Expressions::compare(const std::string &head, const std::string &type,
               {atom(type), expression(type, depth), expression(type, depth)});
 }
 
+Node Expressions::conditionOfLanes() {
+  int extent = between(2, 3);
+  return list(pick(comparisons()),
+              {atom("i64"), remainder(extent), atom(below(extent))});
+}
+
 Node Expressions::condition(int depth) {
   static const std::vector<std::string> joins = {"and", "or", "xor"};
+  if (diverges())
+    return conditionOfLanes();
   if (isComparison(wish.head) && chance(30) && (!isSingle(wish.type) || single))
     return compare(wish.head, wish.type, depth);
   if (wish.head == "cast" && wish.type == "bool" && chance(60))

@@ -28,6 +28,7 @@ public:
     // At the largest width, gradients are measured before they run.
     width = chance(2) ? 13000 : chance(4) ? 1100 : chance(10) ? 70 : 4;
     wish = wishes()[seed % wishes().size()];
+    divergent = seed * 2654435761u >> 29 == 3;
   }
 
 protected:
@@ -42,6 +43,11 @@ protected:
   Node real(int depth, const std::string &type = "f64");
   Node integer(int depth, const std::string &type);
   Node condition(int depth);
+  /// Whether to let work items beside each other differ.
+  bool diverges() { return divergent && inRange && chance(50); }
+  /// An i64 that differs so; 0 <= it < `extent`.
+  Node remainder(int extent) { return list("rem", {own[0], atom(extent)}); }
+  Node conditionOfLanes();
   Node expression(const std::string &type, int depth);
   /// An i64 expression in [0, extent).
   Node index(int extent);
@@ -75,7 +81,8 @@ protected:
   std::mt19937 engine;
   std::vector<Name> names;
   std::map<std::string, Role> roles;
-  std::vector<Node> own;           ///< indices of this work item
+  std::vector<Node> own; ///< indices of this work item
+  bool divergent; ///< whether lanes of a GPU take other sides and lengths
   std::map<std::string, int> flip; ///< arrays whose own index runs down
   std::set<std::string> read;      ///< arrays that must not change any more
   std::set<std::string> written;   ///< in the outermost loop that is open

@@ -174,7 +174,7 @@ private:
       if (std::optional<Node> node = fetch())
         result.children.push_back(*node);
     for (int count = wild ? 2 : between(2, 7); count > 0; --count)
-      result.children.push_back(statement(3));
+      result.children.push_back(statement(divergent ? 4 : 3));
     if (!iteration.empty()) {
       Node value = list("sin", {list("add", {times.front(), real(3)})});
       times.clear();
@@ -283,8 +283,10 @@ private:
 
   std::optional<Node> controlStatement(int depth) {
     bool wantsJump = wishes("break") || wishes("continue") || wishes("return");
+    if (diverges() && chance(30))
+      return partedLoop();
     bool wantsLoop = wish.head == "carry" && loops == 0 && chance(50);
-    int choice = below(100);
+    int choice = below(divergent && inRange ? 50 : 100);
     if (wild && mayRecur() && chance(40))
       return recurrence();
     if (wantsLoop || wishes("for") || choice < 12)
@@ -400,8 +402,8 @@ private:
     return list(pick(heads), {value});
   }
 
-  Node assign() {
-    std::string type = someType();
+  Node assign() { return assign(someType()); }
+  Node assign(const std::string &type) {
     auto variables = named(type, true);
     if (variables.empty())
       return declare();
@@ -474,7 +476,7 @@ private:
     if (chance(50)) {
       bound = between(1, 4);
       lo = atom(0);
-      hi = atom(bound);
+      hi = diverges() ? remainder(bound + 1) : atom(bound);
     } else {
       lo = chance(50) ? atom(between(-1, 3)) : wrapped(4);
       hi = chance(30) ? atom(between(-2, 5)) : wrapped(6);
@@ -616,9 +618,10 @@ private:
   }
 
   /// An assignment to a variable, if there is one.
-  Node adjusted() {
+  Node adjusted() { return adjusted(someType()); }
+  Node adjusted(const std::string &type) {
     size_t outer = names.size();
-    Node node = assign();
+    Node node = assign(type);
     names.resize(outer);
     return node;
   }
@@ -633,10 +636,31 @@ private:
       block(elif, depth - 1, between(1, 2));
       result.children.push_back(elif);
     }
-    if (chance(50)) {
+    if (chance(divergent ? 85 : 50)) {
       Node otherwise = list("else");
       block(otherwise, depth - 1, between(1, 3));
       result.children.push_back(otherwise);
+    }
+    return result;
+  }
+
+  /// Work items take sides that differ in what they save, and how often.
+  Node partedLoop() {
+    enter();
+    Node sides = list("if", {conditionOfLanes(), side("then"), side("else")});
+    leave();
+    return list("for", {atom(fresh("k")), atom(0), atom(between(2, 3)), atom(1),
+                        sides});
+  }
+
+  Node side(const std::string &head) {
+    Node result = list(head);
+    for (int count = between(1, 2); count > 0; --count) {
+      Node node = adjusted(chance(70) ? "f64" : someType());
+      if (chance(40))
+        node = list("for", {atom(fresh("k")), atom(0), atom(between(1, 3)),
+                            atom(1), node});
+      result.children.push_back(node);
     }
     return result;
   }
