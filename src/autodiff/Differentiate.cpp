@@ -16,6 +16,7 @@
 #include "autodiff/reverse/Reverser.h"
 #include "ir/Blocks.h"
 #include "ir/Functions.h"
+#include "ir/Operations.h"
 #include "ir/Plan.h"
 
 #include "mlir/IR/Builders.h"
@@ -90,9 +91,9 @@ void describeNeeds(ir::KernelOp primal, ArrayRef<ir::LoadOp> needed,
 
 /// What depends on others of its block has no derivative in either mode.
 LogicalResult refuseBlocks(ir::KernelOp kernel) {
-  WalkResult result = kernel.walk([](Operation *op) {
+  return ir::forAll<Operation *>(kernel, [](Operation *op) {
     if (!ir::isOfBlock(op))
-      return WalkResult::advance();
+      return success();
     auto group = dyn_cast<ir::GroupOp>(op);
     std::string what =
         group ? "`" + group.getKind().str() + "`" : "a shared array";
@@ -102,26 +103,24 @@ LogicalResult refuseBlocks(ir::KernelOp kernel) {
     error.attachNote() << "write this range without blocks, with sums in array "
                           "elements, or give the kernel a derivative of its "
                           "own by a custom launch";
-    return WalkResult::interrupt();
+    return failure();
   });
-  return failure(result.wasInterrupted());
 }
 
 LogicalResult refuseGradient(ir::KernelOp kernel) {
-  WalkResult result = kernel.walk([](Operation *op) {
+  return ir::forAll<Operation *>(kernel, [](Operation *op) {
     if (isa<ir::CopyOp>(op)) {
       op->emitError("the gradient of a copy is not known").attachNote()
           << "take that of the kernel that makes no copies";
-      return WalkResult::interrupt();
+      return failure();
     }
     if (!isa<tape::PushOp, tape::PivotOp, ir::AtomicTakeOp>(op))
-      return WalkResult::advance();
+      return success();
     op->emitError("a gradient has no gradient").attachNote()
         << "take its forward derivative: it gives the same second "
            "derivatives, a column or a combination of columns at a time";
-    return WalkResult::interrupt();
+    return failure();
   });
-  return failure(result.wasInterrupted());
 }
 
 } // namespace

@@ -1,15 +1,17 @@
 #include "autodiff/Normalize.h"
 
+#include "autodiff/rules/Rules.h"
+#include "ir/Operations.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
 namespace costate::autodiff {
 
-static Value asI64(ImplicitLocOpBuilder &b, Value value, bool isUnsigned) {
+static Value asI64(Builder &b, Value value, bool isUnsigned) {
   Type i64 = b.getI64Type();
   if (value.getType().isIndex())
     return arith::IndexCastOp::create(b, i64, value);
@@ -20,7 +22,7 @@ static Value asI64(ImplicitLocOpBuilder &b, Value value, bool isUnsigned) {
   return arith::ExtSIOp::create(b, i64, value);
 }
 
-static Value fromI64(ImplicitLocOpBuilder &b, Value value, Type type) {
+static Value fromI64(Builder &b, Value value, Type type) {
   if (type.isIndex())
     return arith::IndexCastOp::create(b, type, value);
   if (type.isInteger(64))
@@ -36,8 +38,8 @@ static bool isNormal(scf::ForOp loop) {
 
 /// The index of iteration `counter` takes the place of the old induction
 /// variable.
-static void reindex(ImplicitLocOpBuilder &b, scf::ForOp loop, Value lo,
-                    Value step, Type type) {
+static void reindex(Builder &b, scf::ForOp loop, Value lo, Value step,
+                    Type type) {
   Value counter = loop.getInductionVar();
   b.setInsertionPointToStart(loop.getBody());
   auto offset = arith::MulIOp::create(b, counter, step);
@@ -49,15 +51,14 @@ static void reindex(ImplicitLocOpBuilder &b, scf::ForOp loop, Value lo,
 
 /// A trip count compares with sign. Where that differs from an unsigned
 /// comparison, a loop that runs at all would not end.
-static Value noneUnlessBelow(ImplicitLocOpBuilder &b, Value count, Value lo,
-                             Value hi) {
+static Value noneUnlessBelow(Builder &b, Value count, Value lo, Value hi) {
   Value some = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, lo, hi);
-  Value zero = arith::ConstantOp::create(b, b.getI64IntegerAttr(0));
+  Value zero = indexConstant(b, 0);
   return arith::SelectOp::create(b, some, count, zero);
 }
 
 static void normalize(scf::ForOp loop) {
-  ImplicitLocOpBuilder b(loop.getLoc(), loop);
+  Builder b(loop.getLoc(), loop);
   Type type = loop.getInductionVar().getType();
   bool isUnsigned = loop.getUnsignedCmp();
   Value lo = asI64(b, loop.getLowerBound(), isUnsigned);
@@ -67,8 +68,8 @@ static void normalize(scf::ForOp loop) {
   if (isUnsigned)
     count = noneUnlessBelow(b, count, lo, hi);
   loop.setUnsignedCmp(false);
-  loop.setLowerBound(arith::ConstantOp::create(b, b.getI64IntegerAttr(0)));
-  loop.setStep(arith::ConstantOp::create(b, b.getI64IntegerAttr(1)));
+  loop.setLowerBound(indexConstant(b, 0));
+  loop.setStep(indexConstant(b, 1));
   loop.setUpperBound(count);
   loop.getInductionVar().setType(b.getI64Type());
   reindex(b, loop, lo, step, type);
@@ -82,23 +83,19 @@ void normalizeLoops(Operation *root) {
 }
 
 static scf::WhileOp withCounter(scf::WhileOp loop) {
-  ImplicitLocOpBuilder b(loop.getLoc(), loop);
+  Builder b(loop.getLoc(), loop);
   Type i64 = b.getI64Type();
   SmallVector<Value> inits(loop.getInits());
-  inits.push_back(arith::ConstantOp::create(b, b.getI64IntegerAttr(0)));
+  inits.push_back(indexConstant(b, 0));
   SmallVector<Type> types(loop.getResultTypes());
   types.push_back(i64);
-  OperationState state(loop.getLoc(), scf::WhileOp::getOperationName(), inits,
-                       types, loop->getAttrs());
-  for (Region &region : loop->getRegions())
-    state.addRegion()->takeBody(region);
-  auto counted = cast<scf::WhileOp>(b.create(state));
+  auto counted = cast<scf::WhileOp>(ir::remade(loop, inits, types));
   Value before = counted.getBeforeBody()->addArgument(i64, loop.getLoc());
   counted.getConditionOp().getArgsMutable().append(before);
   Value after = counted.getAfterBody()->addArgument(i64, loop.getLoc());
   scf::YieldOp yield = counted.getYieldOp();
   b.setInsertionPoint(yield);
-  Value one = arith::ConstantOp::create(b, b.getI64IntegerAttr(1));
+  Value one = indexConstant(b, 1);
   Value next = arith::AddIOp::create(b, after, one);
   yield.getResultsMutable().append(next);
   loop.replaceAllUsesWith(counted.getResults().drop_back());
@@ -107,10 +104,8 @@ static scf::WhileOp withCounter(scf::WhileOp loop) {
 }
 
 llvm::DenseMap<Operation *, Value> countIterations(ir::KernelOp kernel) {
-  SmallVector<scf::WhileOp> loops;
-  kernel.walk([&](scf::WhileOp loop) { loops.push_back(loop); });
   llvm::DenseMap<Operation *, Value> tripCounts;
-  for (scf::WhileOp loop : loops) {
+  for (auto loop : ir::all<scf::WhileOp>(kernel)) {
     scf::WhileOp counted = withCounter(loop);
     tripCounts[counted] = counted.getResults().back();
   }
@@ -125,7 +120,7 @@ struct Induction {
   Value init, step;
   bool wraps = true; ///< perhaps
 
-  Value at(ImplicitLocOpBuilder &b, Value iteration) const {
+  Value at(Builder &b, Value iteration) const {
     Type type = init.getType();
     if (!wraps && !type.isInteger(64))
       return exactAt(b, iteration, type);
@@ -134,7 +129,7 @@ struct Induction {
     return arith::AddIOp::create(b, init, change);
   }
 
-  Value exactAt(ImplicitLocOpBuilder &b, Value iteration, Type type) const {
+  Value exactAt(Builder &b, Value iteration, Type type) const {
     Value wideStep = asI64(b, step, false), wideInit = asI64(b, init, false);
     Value change = arith::MulIOp::create(b, iteration, wideStep);
     Value sum = arith::AddIOp::create(b, wideInit, change);
@@ -182,7 +177,7 @@ static Value stepOf(Operation *loop, Value current, Value next) {
 /// `block`, but for the terminator, so that the carried value becomes dead.
 static void expressArgument(Value value, Block &block, Value iteration,
                             const Induction &induction) {
-  ImplicitLocOpBuilder b(value.getLoc(), &block, block.begin());
+  Builder b(value.getLoc(), &block, block.begin());
   Value formula = induction.at(b, iteration);
   Operation *terminator = block.getTerminator();
   value.replaceUsesWithIf(
@@ -191,14 +186,14 @@ static void expressArgument(Value value, Block &block, Value iteration,
 
 static void expressResult(Operation *loop, unsigned index, Value tripCount,
                           const Induction &induction) {
-  ImplicitLocOpBuilder b(loop->getLoc(), loop->getContext());
+  Builder b(loop->getLoc(), loop->getContext());
   b.setInsertionPointAfter(loop);
   loop->getResult(index).replaceAllUsesWith(induction.at(b, tripCount));
 }
 
 /// A loop that runs no iteration at all has a negative bound, perhaps.
 static Value tripCountOf(scf::ForOp loop) {
-  ImplicitLocOpBuilder b(loop.getLoc(), loop);
+  Builder b(loop.getLoc(), loop);
   Value zero = loop.getLowerBound();
   return arith::MaxSIOp::create(b, loop.getUpperBound(), zero);
 }

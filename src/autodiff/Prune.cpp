@@ -2,6 +2,7 @@
 
 #include "autodiff/activity/Flow.h"
 #include "ir/LoopPairs.h"
+#include "ir/Operations.h"
 #include "ir/Plan.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -272,12 +273,7 @@ private:
     if (types.size() == op->getNumResults() &&
         operands.size() == op->getNumOperands())
       return;
-    OperationState state(op->getLoc(), op->getName(), operands, types,
-                         op->getAttrs());
-    for (Region &region : op->getRegions())
-      state.addRegion()->takeBody(region);
-    OpBuilder builder(op);
-    Operation *shrunk = builder.create(state);
+    Operation *shrunk = ir::remade(op, operands, types);
     unsigned next = 0;
     for (Value result : op->getResults())
       if (liveness.isLive(result))

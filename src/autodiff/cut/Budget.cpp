@@ -13,8 +13,6 @@ using namespace mlir;
 namespace costate::autodiff {
 namespace {
 
-using Builder = ImplicitLocOpBuilder;
-
 /// Whether it saves too little to be cut, whatever it does.
 bool isShort(Operation *op) {
   constexpr int64_t few = 32;

@@ -1,24 +1,18 @@
 #include "autodiff/cut/Counting.h"
 
+#include "autodiff/cut/Segments.h"
 #include "autodiff/rules/Rules.h"
+#include "ir/Operations.h"
 #include "ir/Tape.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
 namespace costate::autodiff {
-namespace {
-
-using TripCounts = llvm::DenseMap<Operation *, Value>;
-using Builder = ImplicitLocOpBuilder;
-
-} // namespace
-
 bool onlyComputes(scf::WhileOp loop) {
   auto hasEffect = [](Operation *op) {
     return !op->getNumRegions() && !isMemoryEffectFree(op) &&
@@ -40,15 +34,12 @@ namespace {
 Value copyOf(Value local, Builder &b) {
   auto type = cast<ir::LocalType>(local.getType());
   Value copy = ir::LocalOp::create(b, type);
-  Value first = indexConstant(b, 0), one = indexConstant(b, 1);
-  Value size = indexConstant(b, type.getSize());
-  auto loop = scf::ForOp::create(b, first, size, one);
+  scf::ForOp loop = forElements(local, b, [&](Builder &inside, Value index) {
+    Value element =
+        ir::LocalLoadOp::create(inside, type.getValueType(), local, index);
+    ir::LocalStoreOp::create(inside, element, copy, index);
+  });
   loop->setAttr(countsAttr, b.getUnitAttr());
-  Builder inside(b.getLoc(), loop.getBody()->getTerminator());
-  Value index = loop.getInductionVar();
-  Value element =
-      ir::LocalLoadOp::create(inside, type.getValueType(), local, index);
-  ir::LocalStoreOp::create(inside, element, copy, index);
   return copy;
 }
 
@@ -71,12 +62,7 @@ Value countOf(scf::WhileOp loop, TripCounts &tripCounts) {
     copies.map(local, copyOf(local, b));
   Operation *copy = b.clone(*loop, copies);
   copy->setAttr(countsAttr, b.getUnitAttr());
-  SmallVector<Operation *> effects;
-  copy->walk([&](Operation *op) {
-    if (isEffect(op))
-      effects.push_back(op);
-  });
-  for (Operation *effect : effects)
+  for (Operation *effect : ir::all<Operation *>(copy, isEffect))
     effect->erase();
   return copies.lookup(tripCounts.lookup(loop));
 }

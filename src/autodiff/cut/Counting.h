@@ -1,10 +1,10 @@
 #pragma once
 /// Loops of unknown length that are counted before they run.
 
+#include "autodiff/rules/Rules.h"
 #include "ir/Kernel.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/DenseMap.h"
 
 namespace costate::autodiff {
@@ -18,16 +18,15 @@ bool onlyComputes(mlir::scf::WhileOp loop);
 
 /// Puts a copy of what comes before the condition of `loop` where `b` stands,
 /// for these arguments; the values that it passes on.
-llvm::SmallVector<mlir::Value> evaluateBefore(mlir::scf::WhileOp loop,
-                                              mlir::ValueRange arguments,
-                                              mlir::ImplicitLocOpBuilder &b);
+Values evaluateBefore(mlir::scf::WhileOp loop, mlir::ValueRange arguments,
+                      Builder &b);
 
 /// Makes of `loop`, which stays without its body, one of `count` iterations
 /// where `b` stands. It carries what `loop` does, but for the number of the
 /// iteration: the first one has the number `first`, or 0 if that is null.
 mlir::scf::ForOp takeBody(mlir::scf::WhileOp loop, mlir::Value count,
                           mlir::Value first, mlir::ValueRange inits,
-                          mlir::ImplicitLocOpBuilder &b);
+                          Builder &b);
 
 /// Puts in front of `loop` a copy that only counts its iterations, and makes of
 /// `loop` one of that many; null, with nothing changed, if what comes before

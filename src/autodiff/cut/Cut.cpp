@@ -69,8 +69,7 @@ bool isOutermost(Operation *loop) {
 /// With no more than `checkpoints`, of which the rest has one. It is the
 /// longest part: the others find on the tape what it has left free. Parts of
 /// two iterations or more stay loops, whose sums are one sum.
-Segments segmentsOf(ImplicitLocOpBuilder &b, Value iterations,
-                    int64_t checkpoints) {
+Segments segmentsOf(Builder &b, Value iterations, int64_t checkpoints) {
   Value most = indexConstant(b, checkpoints), one = indexConstant(b, 1);
   Value floor = ir::DivOp::create(b, iterations, most);
   Value padded =
@@ -92,7 +91,7 @@ Segments segmentsOf(ImplicitLocOpBuilder &b, Value iterations,
 void claimSegments(Parts parts, int64_t number) {
   for (Operation *part : {parts.segments, parts.segment, parts.rest})
     LoopNumbers::set(part, number);
-  ImplicitLocOpBuilder b(parts.segment.getLoc(), parts.segment);
+  Builder b(parts.segment.getLoc(), parts.segment);
   Tally tally(b);
   tally.addIteration(*parts.segment.getBody(), number,
                      [](Operation *) { return false; });
@@ -113,7 +112,7 @@ LogicalResult cut(Operation *op, int64_t checkpoints, TripCounts &tripCounts,
                          "decides whether it goes on has effects")
                .attachNote()
            << "leave `checkpoints` out";
-  ImplicitLocOpBuilder b(loop.getLoc(), loop);
+  Builder b(loop.getLoc(), loop);
   Value iterations =
       arith::MaxSIOp::create(b, loop.getUpperBound(), indexConstant(b, 0));
   Segments segments = segmentsOf(b, iterations, checkpoints);

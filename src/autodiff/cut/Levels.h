@@ -18,7 +18,7 @@ struct LoopSizes {
   std::optional<Number> record; ///< with them, if that is known
 
   /// To compute with where `b` stands.
-  LoopSizes at(Number::Builder &b) const {
+  LoopSizes at(Builder &b) const {
     return {iterations.at(b), state.at(b), own.at(b),
             record ? std::optional(record->at(b)) : std::nullopt};
   }

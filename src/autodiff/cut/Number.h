@@ -1,11 +1,11 @@
 #pragma once
 /// Arithmetic on floats of one type, as formulas are written.
 
+#include "autodiff/rules/Rules.h"
 #include "ir/Kernel.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace costate::autodiff {
 
@@ -13,8 +13,6 @@ class Number {
   using Value = mlir::Value;
 
 public:
-  using Builder = mlir::ImplicitLocOpBuilder;
-
   Number(Builder &b, Value value) : b(&b), value(value) {}
   /// As f64: products of bytes and iterations may be large.
   static Number ofInteger(Builder &b, Value integer) {

@@ -2,6 +2,7 @@
 
 #include "autodiff/cut/Counting.h"
 #include "autodiff/rules/Rules.h"
+#include "ir/Operations.h"
 #include "ir/Plan.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -10,8 +11,6 @@ using namespace mlir;
 
 namespace costate::autodiff {
 namespace {
-
-using Builder = ImplicitLocOpBuilder;
 
 /// One segment of `loop`: a copy that stops after `length` iterations. Its
 /// results: what `loop` passes on, the number of iterations so far last; what
@@ -180,11 +179,8 @@ static void forgetBehind(Operation *segment) {
 }
 
 void keepAhead(Operation *root) {
-  SmallVector<Operation *> loops;
-  root->walk([&](scf::WhileOp loop) {
-    if (loop->hasAttr(aheadAttr))
-      loops.push_back(loop);
-  });
+  auto loops = ir::all<Operation *>(
+      root, [](Operation *op) { return op->hasAttr(aheadAttr); });
   // Those in segments are behind the loops ahead of these.
   for (Operation *ahead : llvm::reverse(loops)) {
     Operation *segment = ahead->getNextNode();

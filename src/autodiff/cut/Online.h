@@ -2,6 +2,7 @@
 /// Loops of unknown length that are cut as they run.
 
 #include "autodiff/cut/Segments.h"
+#include "autodiff/rules/Rules.h"
 
 namespace costate::autodiff {
 
@@ -19,8 +20,6 @@ struct OnlineParts {
 
 /// How long a segment is. Both emit what computes that.
 struct OnlineLimits {
-  using Builder = mlir::ImplicitLocOpBuilder;
-
   /// How many iterations the segment of a number has at most.
   llvm::function_ref<mlir::Value(Builder &, mlir::Value)> lengthOf;
   /// In front of each of its iterations, whether there is room for that; null:

@@ -41,7 +41,7 @@ private:
   scf::ForOp createOuter(const Segments &segments) {
     scf::ForOp outer = create(segments.count, loop.getInitArgs());
     outer->setAttr(ir::rerunAttr, b.getUnitAttr());
-    ImplicitLocOpBuilder before(loop.getLoc(), outer);
+    Builder before(loop.getLoc(), outer);
     tape::ScheduleOp::create(before, segments.count, segments.length,
                              segments.rest, segments.iterations,
                              /*online=*/false, /*keep=*/false);
@@ -84,8 +84,7 @@ private:
 
   /// The number of the iteration of the loop that was.
   Value numberIn(scf::ForOp part, Value first) {
-    ImplicitLocOpBuilder inside(loop.getLoc(), part.getBody(),
-                                part.getBody()->begin());
+    Builder inside(loop.getLoc(), part.getBody(), part.getBody()->begin());
     return arith::AddIOp::create(inside, first, part.getInductionVar());
   }
 
@@ -113,7 +112,7 @@ private:
 
   scf::ForOp loop;
   TripCounts &tripCounts;
-  ImplicitLocOpBuilder b;
+  Builder b;
 };
 
 } // namespace
@@ -126,6 +125,16 @@ Parts cutInto(const Segments &segments, scf::ForOp loop,
 scf::ForOp divideInto(const Segments &segments, scf::ForOp segment) {
   TripCounts none; // nothing is copied
   return Cutter(segment, none).divide(segments);
+}
+
+scf::ForOp forElements(Value local, Builder &b,
+                       function_ref<void(Builder &, Value)> body) {
+  Value first = indexConstant(b, 0), one = indexConstant(b, 1);
+  Value size = indexConstant(b, cast<ir::LocalType>(local.getType()).getSize());
+  auto loop = scf::ForOp::create(b, first, size, one);
+  Builder inner(b.getLoc(), loop.getBody()->getTerminator());
+  body(inner, loop.getInductionVar());
+  return loop;
 }
 
 SmallVector<Value> localsOf(Block &body, bool changed) {

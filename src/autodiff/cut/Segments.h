@@ -1,9 +1,10 @@
 #pragma once
 /// How a loop becomes one over its segments and one over the rest.
 
+#include "autodiff/rules/Rules.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/DenseMap.h"
 
 namespace costate::autodiff {
@@ -33,8 +34,13 @@ Parts cutInto(const Segments &segments, mlir::scf::ForOp loop,
 /// Returns the loop over the iterations of a smaller segment.
 mlir::scf::ForOp divideInto(const Segments &segments, mlir::scf::ForOp segment);
 
+/// A loop over the elements of a private array.
+mlir::scf::ForOp
+forElements(mlir::Value local, Builder &b,
+            llvm::function_ref<void(Builder &, mlir::Value index)> body);
+
 /// The private arrays from outside of `body` that it loads from, in the order
 /// of their first loads: those that it changes, or the others.
-llvm::SmallVector<mlir::Value> localsOf(mlir::Block &body, bool changed);
+Values localsOf(mlir::Block &body, bool changed);
 
 } // namespace costate::autodiff

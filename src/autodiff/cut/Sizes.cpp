@@ -12,8 +12,6 @@ using namespace mlir;
 namespace costate::autodiff {
 namespace {
 
-using Builder = ImplicitLocOpBuilder;
-
 constexpr StringLiteral loopAttr = "costate.loop";
 /// On a value that stands for bytes of that loop.
 constexpr StringLiteral stateAttr = "costate.state_of";

@@ -11,8 +11,6 @@ namespace costate::autodiff {
 /// number.
 class LoopNumbers {
 public:
-  using Builder = Number::Builder;
-
   /// Gives one to each loop of `block` that has none.
   void give(mlir::Block &block);
   /// One for a loop that is not there yet.
@@ -27,9 +25,9 @@ private:
 };
 
 /// Bytes of what a segment of the loop `number` begins with.
-Number stateOf(int64_t number, Number::Builder &b);
+Number stateOf(int64_t number, Builder &b);
 /// Bytes that an iteration saves, without loops in it that have numbers.
-Number recordOf(int64_t number, Number::Builder &b);
+Number recordOf(int64_t number, Builder &b);
 
 /// Puts numbers in the place of these bytes, and takes those of loops away.
 /// `measured`: see cutByBudget.
@@ -39,6 +37,6 @@ bool isLoop(mlir::Operation *op);
 /// The loops of `block` that are in no other one there.
 llvm::SmallVector<mlir::Operation *> loopsOf(mlir::Block &block);
 /// Of a loop that stands in front of `b`.
-mlir::Value iterationsOf(mlir::Operation *loop, Number::Builder &b);
+mlir::Value iterationsOf(mlir::Operation *loop, Builder &b);
 
 } // namespace costate::autodiff

@@ -9,8 +9,6 @@ namespace costate::autodiff {
 /// iteration.
 class Tally {
 public:
-  using Builder = Number::Builder;
-
   /// Starts with 0.
   explicit Tally(Builder &b);
 

@@ -3,6 +3,7 @@
 #include "autodiff/replay/Accesses.h"
 #include "autodiff/replay/Fetches.h"
 #include "autodiff/rules/Rules.h"
+#include "ir/Operations.h"
 
 using namespace mlir;
 
@@ -63,17 +64,14 @@ LogicalResult Forward::run() {
   Block &body = kernel.getBodyRegion().front();
   auto b = Builder::atBlockBegin(kernel.getLoc(), &body);
   for (unsigned curve = 0; curve < curves.directions; ++curve)
-    curveNumbers.push_back(
-        arith::ConstantOp::create(b, b.getI64IntegerAttr(curve)));
+    curveNumbers.push_back(indexConstant(b, curve));
   return block(body);
 }
 
 LogicalResult Forward::block(Block &block) {
-  SmallVector<Operation *> ops;
-  for (Operation &nested : block.without_terminator())
-    ops.push_back(&nested);
-  for (Operation *nested : ops)
-    if (failed(op(nested)))
+  for (Operation &nested :
+       llvm::make_early_inc_range(block.without_terminator()))
+    if (failed(op(&nested)))
       return failure();
   return success();
 }
@@ -319,11 +317,7 @@ void Forward::widen(Operation *op, ValueRange operands) {
   for (Value result : op->getResults())
     if (activity.isVaried(result))
       types.append(perValue, result.getType());
-  OperationState state(op->getLoc(), op->getName(), operands, types,
-                       op->getAttrs());
-  for (Region &nested : op->getRegions())
-    state.addRegion()->takeBody(nested);
-  Operation *widened = OpBuilder(op).create(state);
+  Operation *widened = ir::remade(op, operands, types);
   unsigned next = op->getNumResults();
   for (auto [old, result] :
        llvm::zip(op->getResults(), widened->getResults())) {

@@ -2,9 +2,9 @@
 /// Forward mode: adds the tangents of every value to a copy of a kernel.
 
 #include "autodiff/activity/Activity.h"
+#include "autodiff/rules/Rules.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 #include <functional>
 
@@ -24,9 +24,8 @@ struct Curves {
 
 /// What stands beside the result of a scalar operation or beside an element
 /// that is added to, from what stands beside the operands. Null: 0.
-using Companion =
-    std::function<mlir::Value(mlir::ImplicitLocOpBuilder &, mlir::Operation *,
-                              llvm::ArrayRef<mlir::Value>)>;
+using Companion = std::function<mlir::Value(Builder &, mlir::Operation *,
+                                            llvm::ArrayRef<mlir::Value>)>;
 
 /// `kernel` starts as a copy of the primal with tangent arrays appended and
 /// becomes primal and tangents in one. A store overwrites the tangents of its
@@ -48,7 +47,6 @@ public:
   }
 
 private:
-  using Builder = mlir::ImplicitLocOpBuilder;
   class Emission;
 
   /// An operation that has still to be differentiated: so often, along the
@@ -81,9 +79,8 @@ private:
   bool hasTangent(mlir::Value value, const Task &task) const;
   /// The tangent of `value` along a curve: 0 if it has none.
   mlir::Value tangentOf(Builder &b, mlir::Value value, unsigned curve);
-  llvm::SmallVector<mlir::Value> indicesIn(mlir::Value tangentArray,
-                                           mlir::ValueRange indices,
-                                           unsigned curve) const;
+  Values indicesIn(mlir::Value tangentArray, mlir::ValueRange indices,
+                   unsigned curve) const;
 
   // Lists of values with tangents after them: by value, by curve, by order.
   void appendTangents(Builder &b, mlir::Value value,
@@ -91,8 +88,8 @@ private:
   void receiveTangents(mlir::Value value,
                        llvm::function_ref<mlir::Value()> next);
   /// `values` and the tangents of those that vary.
-  llvm::SmallVector<mlir::Value>
-  withTangents(Builder &b, mlir::ValueRange values, mlir::ValueRange varying);
+  Values withTangents(Builder &b, mlir::ValueRange values,
+                      mlir::ValueRange varying);
   /// Makes `op` again, with tangents of its results.
   void widen(mlir::Operation *op, mlir::ValueRange operands);
   void addArguments(mlir::Block &block, unsigned first);
@@ -104,7 +101,7 @@ private:
   const Curves curves;
   const Companion companion;
   Activity activity;
-  llvm::SmallVector<mlir::Value> curveNumbers;
+  Values curveNumbers;
   /// By curve; tangents have tangents themselves, up to the order.
   llvm::SmallVector<llvm::DenseMap<mlir::Value, mlir::Value>> tangents;
   /// By number of a record: which of its values vary.

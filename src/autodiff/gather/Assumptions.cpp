@@ -8,8 +8,6 @@ using namespace mlir;
 
 namespace costate::autodiff {
 
-using Builder = ImplicitLocOpBuilder;
-
 static constexpr llvm::StringLiteral otherwiseAttr = "costate.otherwise";
 
 bool isOtherwise(ir::RangeOp range) { return range->hasAttr(otherwiseAttr); }

@@ -1,13 +1,11 @@
 #include "autodiff/gather/Gatherer.h"
 
 #include "autodiff/gather/Forms.h"
+#include "autodiff/rules/Rules.h"
 
 using namespace mlir;
 
 namespace costate::autodiff {
-
-using Builder = ImplicitLocOpBuilder;
-using Values = SmallVector<Value>;
 
 void Gatherer::emitBorder(Builder &b, bool ofRow) {
   std::vector<Contribution> all;

@@ -1,9 +1,10 @@
 #include "autodiff/gather/Conditions.h"
 
+#include "autodiff/rules/Rules.h"
+#include "ir/Operations.h"
 #include "ir/Tape.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -11,12 +12,7 @@ using namespace mlir;
 
 namespace costate::autodiff {
 
-using Builder = ImplicitLocOpBuilder;
-
 Value emit(Builder &b, const Affine &form, Value index, Value item) {
-  auto constant = [&](int64_t number) -> Value {
-    return arith::ConstantOp::create(b, b.getI64IntegerAttr(number));
-  };
   auto wide = [&](Value value) -> Value {
     return value.getType().isInteger(64)
                ? value
@@ -26,14 +22,14 @@ Value emit(Builder &b, const Affine &form, Value index, Value item) {
   for (auto [symbol, coefficient] : form.terms) {
     Value term = wide(symbol == index ? item : symbol);
     if (coefficient != 1)
-      term = b.createOrFold<arith::MulIOp>(term, constant(coefficient));
+      term = b.createOrFold<arith::MulIOp>(term, indexConstant(b, coefficient));
     sum = sum ? b.createOrFold<arith::AddIOp>(sum, term) : term;
   }
   if (!sum)
-    return constant(form.constant);
-  return form.constant
-             ? b.createOrFold<arith::AddIOp>(sum, constant(form.constant))
-             : sum;
+    return indexConstant(b, form.constant);
+  return form.constant ? b.createOrFold<arith::AddIOp>(
+                             sum, indexConstant(b, form.constant))
+                       : sum;
 }
 
 //===-- Boxes -------------------------------------------------------------===//
@@ -92,9 +88,7 @@ static Value choose(Builder &b, Value condition, Value yes, Value no) {
 }
 
 void flattenChoices(ir::RangeOp range) {
-  SmallVector<scf::IfOp> choices; // inner ones first
-  range.walk([&](scf::IfOp branch) { choices.push_back(branch); });
-  for (scf::IfOp branch : choices) {
+  for (auto branch : ir::all<scf::IfOp>(range)) {
     if (!isChoice(branch))
       continue;
     for (Block *side : {branch.thenBlock(), branch.elseBlock()})

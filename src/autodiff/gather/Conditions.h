@@ -2,6 +2,7 @@
 /// Conditions of branches that hold in a box of work items.
 
 #include "autodiff/gather/Reach.h"
+#include "autodiff/rules/Rules.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/DenseMap.h"
@@ -32,7 +33,7 @@ void flattenChoices(ir::RangeOp range);
 void narrow(ir::RangeOp range);
 
 /// `form`, with `item` in the place of `index`.
-mlir::Value emit(mlir::ImplicitLocOpBuilder &b, const Affine &form,
-                 mlir::Value index = {}, mlir::Value item = {});
+mlir::Value emit(Builder &b, const Affine &form, mlir::Value index = {},
+                 mlir::Value item = {});
 
 } // namespace costate::autodiff

@@ -1,12 +1,11 @@
 #include "autodiff/gather/Forms.h"
 
 #include "autodiff/gather/Conditions.h"
+#include "autodiff/rules/Rules.h"
 
 using namespace mlir;
 
 namespace costate::autodiff {
-
-using Builder = ImplicitLocOpBuilder;
 
 Value least(Builder &b, ArrayRef<Affine> forms, int sign) {
   std::vector<Affine> open; // which of these it is only numbers can tell

@@ -3,6 +3,7 @@
 #include "autodiff/Prune.h"
 #include "autodiff/gather/Assumptions.h"
 #include "autodiff/gather/Gatherer.h"
+#include "ir/Operations.h"
 
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/PatternMatch.h"
@@ -45,20 +46,14 @@ bool gather(ir::RangeOp range, bool numbered) {
 
 } // namespace
 
-static SmallVector<ir::RangeOp> rangesOf(ir::KernelOp kernel) {
-  SmallVector<ir::RangeOp> ranges;
-  kernel.walk([&](ir::RangeOp range) { ranges.push_back(range); });
-  return ranges;
-}
-
 void gatherAdditions(ir::KernelOp kernel, bool numbered) {
   bool changed = false;
-  for (ir::RangeOp range : rangesOf(kernel))
+  for (ir::RangeOp range : ir::all<ir::RangeOp>(kernel))
     changed |= gather(range, numbered);
   if (!changed)
     return;
   prune(kernel);
-  for (ir::RangeOp range : rangesOf(kernel))
+  for (ir::RangeOp range : ir::all<ir::RangeOp>(kernel))
     if (!range->hasAttr(ir::gatherAttr))
       narrow(range);
   IRRewriter rewriter(kernel.getContext());

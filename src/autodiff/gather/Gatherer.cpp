@@ -8,9 +8,6 @@ using namespace mlir;
 
 namespace costate::autodiff {
 
-using Builder = ImplicitLocOpBuilder;
-using Values = SmallVector<Value>;
-
 /// Copies for single elements of the border.
 static constexpr size_t mostCopies = 128;
 

@@ -3,8 +3,7 @@
 
 #include "autodiff/gather/Additions.h"
 #include "autodiff/gather/Conditions.h"
-
-#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "autodiff/rules/Rules.h"
 
 namespace costate::autodiff {
 
@@ -43,23 +42,22 @@ private:
   void emitNumbered(mlir::ValueRange lows, mlir::ValueRange extents);
 
   /// Rows of the interior have ends of their own, with fewer conditions.
-  void emitParts(mlir::ImplicitLocOpBuilder &b);
+  void emitParts(Builder &b);
 
   /// A branch whose condition is not known yet.
-  mlir::scf::IfOp emitBranch(mlir::ImplicitLocOpBuilder &b);
+  mlir::scf::IfOp emitBranch(Builder &b);
 
   /// In the dimensions [begin, end).
-  mlir::Value isInside(mlir::ImplicitLocOpBuilder &b, unsigned begin,
-                       unsigned end);
+  mlir::Value isInside(Builder &b, unsigned begin, unsigned end);
 
   // Where all work items around an element exist (Interior.cpp).
 
-  void emitInterior(mlir::ImplicitLocOpBuilder &b);
+  void emitInterior(Builder &b);
   size_t numberOf(mlir::Operation *add);
 
   /// Work item `element - shifts`, whose indices and conditions are those of
   /// most work items.
-  Terms copyInside(mlir::ImplicitLocOpBuilder &b, const Together &together);
+  Terms copyInside(Builder &b, const Together &together);
 
   /// What most of the work items `element - shifts` have, if all but those of
   /// a border agree.
@@ -78,7 +76,7 @@ private:
   // Elsewhere (Border.cpp).
 
   /// `ofRow`: only the last index may be that of a border.
-  void emitBorder(mlir::ImplicitLocOpBuilder &b, bool ofRow);
+  void emitBorder(Builder &b, bool ofRow);
 
   /// Additions that the same work items make; those of several steps alone.
   std::vector<Together> together();
@@ -87,7 +85,7 @@ private:
       llvm::function_ref<void(llvm::ArrayRef<const Candidate *>)> f);
 
   /// `ofRow`: of other indices it is known that they are there.
-  Terms copyIfThere(mlir::ImplicitLocOpBuilder &b, const Together &together,
+  Terms copyIfThere(Builder &b, const Together &together,
                     llvm::ArrayRef<const Candidate *> chosen, bool ofRow);
 
   /// Conditions of branches around all of `together`, which hold for few work
@@ -97,46 +95,42 @@ private:
                  const Box &box, mlir::ValueRange items, bool ofRow);
 
   /// What waits for no condition loads all that it needs at once.
-  Terms copyAnyway(mlir::ImplicitLocOpBuilder &b, const Together &together,
-                   const Box &box, mlir::ValueRange items, bool ofRow,
-                   mlir::Value there);
+  Terms copyAnyway(Builder &b, const Together &together, const Box &box,
+                   mlir::ValueRange items, bool ofRow, mlir::Value there);
 
   /// The work item between `sides` that stands in for `item`.
-  mlir::Value nearest(mlir::ImplicitLocOpBuilder &b, unsigned p, Bounds sides,
-                      mlir::Value item);
+  mlir::Value nearest(Builder &b, unsigned p, Bounds sides, mlir::Value item);
 
   /// Whether `value` follows from another index than the last one.
   bool isOuter(mlir::Value value);
 
   /// Indices of elements need not be computed from work items.
-  void mapPositions(mlir::ImplicitLocOpBuilder &b, const Together &together,
+  void mapPositions(Builder &b, const Together &together,
                     mlir::IRMapping &values);
 
   /// An index of work item `items` by comparisons, which vectors can do.
   mlir::Value stepwise(mlir::OpBuilder &inner, mlir::Value value,
                        mlir::ValueRange items);
-  mlir::Value itemOf(mlir::ImplicitLocOpBuilder &b, unsigned p,
-                     const Candidate &candidate);
+  mlir::Value itemOf(Builder &b, unsigned p, const Candidate &candidate);
 
   /// Whether the work item exists, lies between `sides`, and reaches the
   /// element; null if that holds for each element of the range.
-  mlir::Value isThere(mlir::ImplicitLocOpBuilder &b, unsigned p,
-                      const Candidate &candidate, const Bounds &sides,
-                      mlir::Value item);
+  mlir::Value isThere(Builder &b, unsigned p, const Candidate &candidate,
+                      const Bounds &sides, mlir::Value item);
 
   /// Drops bounds of work item `element - shift` that no element is beyond.
   void dropImplied(unsigned p, const Affine &shift, Bounds &bounds);
 
   // Sums.cpp.
 
-  mlir::Value positionOf(mlir::ImplicitLocOpBuilder &b, const Reach &reach);
+  mlir::Value positionOf(Builder &b, const Reach &reach);
 
   /// What is added to an element.
   struct Sum {
     const Addition &addition;
     llvm::SmallVector<Term> terms;
     mlir::Location places; ///< of all that is added
-    llvm::SmallVector<mlir::Value> position = {};
+    Values position = {};
     mlir::Value old = {};
 
     bool isConditional() const {
@@ -151,25 +145,25 @@ private:
 
   /// A store holds up the loads after it, so elements of different arrays are
   /// loaded before.
-  void emitSums(mlir::ImplicitLocOpBuilder &b, std::vector<Contribution> terms);
-  void loadOld(mlir::ImplicitLocOpBuilder &b, Sum &sum);
+  void emitSums(Builder &b, std::vector<Contribution> terms);
+  void loadOld(Builder &b, Sum &sum);
 
   /// Whether the work item of `a` comes before that of `b`.
   static bool comesFirst(const Contribution &a, const Contribution &b);
-  void emitSum(mlir::ImplicitLocOpBuilder &b, Sum &sum);
+  void emitSum(Builder &b, Sum &sum);
 
   ir::RangeOp range;
   mlir::ValueRange indices;
   StepAnalysis &analysis;
   llvm::ArrayRef<Addition> additions;
-  bool numbered;                    ///< by `Numbers.h`
-  bool branchless;                  ///< at borders
-  mlir::ImplicitLocOpBuilder front; ///< in front of the range
+  bool numbered;   ///< by `Numbers.h`
+  bool branchless; ///< at borders
+  Builder front;   ///< in front of the range
   llvm::SmallVector<Affine> assumed;
   llvm::DenseMap<mlir::Operation *, std::vector<std::vector<Candidate>>>
       candidatesOf;
   std::vector<Bounds> inner, hull; ///< by index of the range
-  llvm::SmallVector<mlir::Value> element;
+  Values element;
 };
 
 } // namespace costate::autodiff

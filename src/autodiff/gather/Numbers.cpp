@@ -9,9 +9,6 @@ using namespace mlir;
 namespace costate::autodiff {
 namespace {
 
-using Builder = ImplicitLocOpBuilder;
-using Values = SmallVector<Value>;
-
 /// The elements in [lows, highs).
 struct Slab {
   Values lows, highs;

@@ -2,9 +2,8 @@
 /// Numbers of the elements of a box: first those of its interior, then those
 /// of its border. So threads with consecutive numbers do the same.
 
+#include "autodiff/rules/Rules.h"
 #include "ir/Kernel.h"
-
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace costate::autodiff {
 
@@ -14,25 +13,20 @@ struct Cut {
 };
 
 /// Of `low` and `high`, and of the others where they lie between these.
-Cut cutBetween(mlir::ImplicitLocOpBuilder &b, mlir::Value low, mlir::Value from,
-               mlir::Value to, mlir::Value high);
+Cut cutBetween(Builder &b, mlir::Value low, mlir::Value from, mlir::Value to,
+               mlir::Value high);
 
-mlir::Value countAll(mlir::ImplicitLocOpBuilder &b, llvm::ArrayRef<Cut> cuts);
-mlir::Value countInside(mlir::ImplicitLocOpBuilder &b,
-                        llvm::ArrayRef<Cut> cuts);
+mlir::Value countAll(Builder &b, llvm::ArrayRef<Cut> cuts);
+mlir::Value countInside(Builder &b, llvm::ArrayRef<Cut> cuts);
 
 /// The element of the interior that has the number `number`. What all elements
 /// share is computed by `front`.
-llvm::SmallVector<mlir::Value> elementInside(mlir::ImplicitLocOpBuilder &front,
-                                             mlir::ImplicitLocOpBuilder &b,
-                                             llvm::ArrayRef<Cut> cuts,
-                                             mlir::Value number);
+Values elementInside(Builder &front, Builder &b, llvm::ArrayRef<Cut> cuts,
+                     mlir::Value number);
 
 /// The element of the border that has the number `number`, less those of the
 /// interior.
-llvm::SmallVector<mlir::Value>
-elementOfBorder(mlir::ImplicitLocOpBuilder &front,
-                mlir::ImplicitLocOpBuilder &b, llvm::ArrayRef<Cut> cuts,
-                mlir::Value number);
+Values elementOfBorder(Builder &front, Builder &b, llvm::ArrayRef<Cut> cuts,
+                       mlir::Value number);
 
 } // namespace costate::autodiff

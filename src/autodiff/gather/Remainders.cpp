@@ -6,6 +6,7 @@
 #include "autodiff/gather/Forms.h"
 #include "autodiff/replay/Accesses.h"
 #include "autodiff/rules/Rules.h"
+#include "ir/Operations.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
@@ -16,8 +17,6 @@
 using namespace mlir;
 
 namespace costate::autodiff {
-
-using Builder = ImplicitLocOpBuilder;
 
 namespace {
 
@@ -271,13 +270,11 @@ static bool isShort(ir::RangeOp range) {
 }
 
 void chooseRemainders(ir::KernelOp kernel, bool splits) {
-  SmallVector<ir::RangeOp> ranges;
-  kernel.walk([&](ir::RangeOp range) {
-    if (!range->hasAttr(ir::gatherAttr) && !isOtherwise(range) &&
-        isShort(range))
-      ranges.push_back(range);
-  });
-  for (ir::RangeOp range : ranges)
+  auto isWanted = [](ir::RangeOp range) {
+    return !range->hasAttr(ir::gatherAttr) && !isOtherwise(range) &&
+           isShort(range);
+  };
+  for (auto range : ir::all<ir::RangeOp>(kernel, isWanted))
     Chooser(range, splits).run();
 }
 

@@ -1,13 +1,11 @@
 #include "autodiff/gather/Gatherer.h"
 
 #include "autodiff/gather/Forms.h"
+#include "autodiff/rules/Rules.h"
 
 using namespace mlir;
 
 namespace costate::autodiff {
-
-using Builder = ImplicitLocOpBuilder;
-using Values = SmallVector<Value>;
 
 Value Gatherer::positionOf(Builder &b, const Reach &reach) {
   unsigned p = cast<BlockArgument>(reach.steps->index).getArgNumber();

@@ -1,6 +1,7 @@
 #include "autodiff/replay/Comparison.h"
 
 #include "autodiff/replay/Accesses.h"
+#include "autodiff/rules/Rules.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -12,20 +13,15 @@ using namespace mlir;
 namespace costate::autodiff {
 namespace {
 
-using Builder = ImplicitLocOpBuilder;
-
 /// The numbers of an argument and, row-major, of an element of it.
 SmallVector<Value> placeIn(Builder &b, Value array, ValueRange indices) {
-  auto number = [&](int64_t value) -> Value {
-    return arith::ConstantOp::create(b, b.getI64IntegerAttr(value));
-  };
-  Value element = number(0);
+  Value element = indexConstant(b, 0);
   for (auto [dim, index] : llvm::enumerate(indices)) {
     Value extent = ir::ExtentOp::create(b, b.getI64Type(), array, dim);
     element = arith::AddIOp::create(
         b, arith::MulIOp::create(b, element, extent), index);
   }
-  return {number(argumentOf(array)), element};
+  return {indexConstant(b, argumentOf(array)), element};
 }
 
 std::string otherValueText(Type type) {

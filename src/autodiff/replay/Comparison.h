@@ -1,9 +1,8 @@
 #pragma once
 /// Assertions about elements, by which a gradient that is not certain ends.
 
+#include "autodiff/rules/Rules.h"
 #include "ir/Kernel.h"
-
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace costate::autodiff {
 
@@ -12,18 +11,17 @@ inline constexpr llvm::StringLiteral keptAttr = "costate.check_kept";
 
 /// Ends the launch with `text` unless `condition` holds. `{e}` of the text
 /// stands for the element, what comes after it for the values.
-ir::AssertOp require(mlir::ImplicitLocOpBuilder &b, mlir::Value condition,
-                     llvm::StringRef text, mlir::Value array,
-                     mlir::ValueRange indices,
+ir::AssertOp require(Builder &b, mlir::Value condition, llvm::StringRef text,
+                     mlir::Value array, mlir::ValueRange indices,
                      llvm::ArrayRef<mlir::Value> values = {});
 
 /// Ends the launch unless memory holds the bits of `found` in an element.
-ir::AssertOp requireHeld(mlir::ImplicitLocOpBuilder &b, mlir::Value found,
-                         mlir::Value array, mlir::ValueRange indices);
+ir::AssertOp requireHeld(Builder &b, mlir::Value found, mlir::Value array,
+                         mlir::ValueRange indices);
 
 /// Ends the launch: memory holds another value than `found`.
-void refuseOther(mlir::ImplicitLocOpBuilder &b, mlir::Value found,
-                 mlir::Value array, mlir::ValueRange indices);
+void refuseOther(Builder &b, mlir::Value found, mlir::Value array,
+                 mlir::ValueRange indices);
 
 /// Exponents of relative distances for f64 and f32. What may be overwritten may
 /// have changed by any distance; that of `fast_math` in few operations makes no

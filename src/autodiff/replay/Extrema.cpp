@@ -40,16 +40,15 @@ findConflict(ArrayRef<ArrayAccess> accesses) {
 
 LogicalResult checkExtrema(ir::KernelOp primal, ArrayRef<bool> active,
                            Refusal &refusal) {
-  llvm::MapVector<Value, SmallVector<ArrayAccess>> byArray;
-  for (const ArrayAccess &access : accessesIn(primal))
-    if (active[argumentOf(access.array)])
-      byArray[access.array].push_back(access);
-  for (auto &[array, accesses] : byArray)
+  for (auto &[array, accesses] : accessesByArray(primal)) {
+    if (!active[argumentOf(array)])
+      continue;
     if (auto conflict = findConflict(accesses)) {
       refusal.code = ErrorCode::CannotReplay;
       refuse(conflict->second, conflict->first.op);
       return failure();
     }
+  }
   return success();
 }
 

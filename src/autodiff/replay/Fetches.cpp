@@ -1,21 +1,16 @@
 #include "autodiff/replay/Fetches.h"
 
 #include "autodiff/replay/Replay.h"
+#include "ir/Operations.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 using namespace mlir;
 
 namespace costate::autodiff {
 
 static SmallVector<Operation *> fetchesOf(Operation *root) {
-  SmallVector<Operation *> fetches;
-  root->walk([&](Operation *op) {
-    if (ir::fetchesElement(op))
-      fetches.push_back(op);
-  });
-  return fetches;
+  return ir::all<Operation *>(root, ir::fetchesElement);
 }
 
 //===-- Expansion ---------------------------------------------------------===//
@@ -23,7 +18,7 @@ static SmallVector<Operation *> fetchesOf(Operation *root) {
 namespace {
 /// Where nobody interrupts `op`: `old` has been loaded from its element.
 struct Expansion {
-  ImplicitLocOpBuilder &b;
+  Builder &b;
   ArrayAccess access;
   Value old;
 
@@ -115,7 +110,7 @@ struct Expansion {
 
 /// Returns the load of what the element was.
 static ir::LoadOp expand(Operation *op) {
-  ImplicitLocOpBuilder b(op->getLoc(), op);
+  Builder b(op->getLoc(), op);
   ArrayAccess access = *accessOf(op);
   Type type = op->getNumResults() ? op->getResult(0).getType()
                                   : op->getOperand(0).getType();
@@ -247,9 +242,9 @@ void forgetFetches(ir::KernelOp gradient) {
 }
 
 LogicalResult checkForgotten(ir::KernelOp gradient, Refusal &refusal) {
-  WalkResult result = gradient.walk([&](ir::LoadOp load) {
+  return ir::forAll<ir::LoadOp>(gradient, [&](ir::LoadOp load) {
     if (!load->hasAttr(forgottenAttr))
-      return WalkResult::advance();
+      return success();
     refusal.code = ErrorCode::CannotReplay;
     load.emitError("the gradient needs what this atomic operation has "
                    "returned, which depends on the order of work items and "
@@ -257,9 +252,8 @@ LogicalResult checkForgotten(ir::KernelOp gradient, Refusal &refusal) {
             .attachNote()
         << "do it in a kernel in front of this one that stores what it returns "
            "into an array, and read that array here";
-    return WalkResult::interrupt();
+    return failure();
   });
-  return failure(result.wasInterrupted());
 }
 
 //===-- Determinism -------------------------------------------------------===//

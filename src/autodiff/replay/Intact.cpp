@@ -8,12 +8,12 @@
 #include "autodiff/replay/Replay.h"
 #include "autodiff/replay/Rounding.h"
 #include "autodiff/rules/Rules.h"
+#include "ir/Operations.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -22,7 +22,6 @@ using namespace mlir;
 namespace costate::autodiff {
 namespace {
 
-using Builder = ImplicitLocOpBuilder;
 using Arguments = llvm::SetVector<unsigned>;
 
 /// On loads, and on the assertions about them: their number.
@@ -405,12 +404,7 @@ private:
 
   /// Additions to elements that no other work item uses are loads and stores.
   void expandAdditions() {
-    SmallVector<ir::AtomicAddOp> own;
-    kernel.walk([&](ir::AtomicAddOp add) {
-      if (isReadBeside(add))
-        own.push_back(add);
-    });
-    for (ir::AtomicAddOp add : own) {
+    for (auto add : ir::all<ir::AtomicAddOp>(kernel, isReadBeside)) {
       Builder b(add.getLoc(), add);
       Value value = add.getValue();
       auto old = ir::LoadOp::create(b, value.getType(), add.getArray(),

@@ -1,6 +1,7 @@
 /// Does a range depend on the order of its work items?
 
 #include "autodiff/replay/Replay.h"
+#include "ir/Operations.h"
 
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/MapVector.h"
@@ -184,14 +185,11 @@ static LogicalResult checkNeighbours(ir::RangeOp range, Refusal &refusal) {
 
 LogicalResult checkOrderFree(ir::KernelOp primal, ArrayRef<bool> active,
                              Refusal &refusal) {
-  WalkResult result = primal.walk([&](ir::RangeOp range) {
-    if (failed(checkMixed(range, active, refusal)) ||
-        failed(checkSharedStores(range, refusal)) ||
-        failed(checkNeighbours(range, refusal)))
-      return WalkResult::interrupt();
-    return WalkResult::advance();
+  return ir::forAll<ir::RangeOp>(primal, [&](ir::RangeOp range) {
+    return success(succeeded(checkMixed(range, active, refusal)) &&
+                   succeeded(checkSharedStores(range, refusal)) &&
+                   succeeded(checkNeighbours(range, refusal)));
   });
-  return failure(result.wasInterrupted());
 }
 
 } // namespace costate::autodiff

@@ -3,11 +3,11 @@
 #include "autodiff/activity/Activity.h"
 #include "autodiff/replay/Fetches.h"
 #include "autodiff/replay/Replay.h"
+#include "autodiff/rules/Rules.h"
 #include "ir/Source.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -141,8 +141,6 @@ private:
 
 //===-- How it is asked ---------------------------------------------------===//
 
-using Builder = ImplicitLocOpBuilder;
-
 /// Where elements are written.
 ArrayAttr placesOf(Builder &b, ArrayRef<Use> uses) {
   llvm::SetVector<Attribute> places;
@@ -268,13 +266,10 @@ private:
 
   /// What a work item notes of a common store: below -1, the sign of nobody.
   static Value commonOf(Builder &b, Value number) {
-    Value least = arith::ConstantOp::create(b, b.getI64IntegerAttr(-2));
-    return arith::SubIOp::create(b, least, number);
+    return arith::SubIOp::create(b, indexConstant(b, -2), number);
   }
 
-  static Value none(Builder &b) {
-    return arith::ConstantOp::create(b, b.getI64IntegerAttr(-1));
-  }
+  static Value none(Builder &b) { return indexConstant(b, -1); }
 
   /// Gradients keep what they have to do again.
   static void keep(Builder &b, Operation *write) {

@@ -1,6 +1,7 @@
 #include "autodiff/replay/Replay.h"
 
 #include "autodiff/replay/Owners.h"
+#include "ir/Operations.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -351,11 +352,8 @@ static LogicalResult checkLateAdditions(ir::RangeOp range) {
 }
 
 LogicalResult checkLateAdditions(ir::KernelOp kernel) {
-  WalkResult result = kernel.walk([&](ir::RangeOp range) {
-    return failed(checkLateAdditions(range)) ? WalkResult::interrupt()
-                                             : WalkResult::advance();
-  });
-  return failure(result.wasInterrupted());
+  return ir::forAll<ir::RangeOp>(
+      kernel, [](ir::RangeOp range) { return checkLateAdditions(range); });
 }
 
 } // namespace costate::autodiff

@@ -16,7 +16,7 @@ namespace {
 /// Null is 0.
 class Terms {
 public:
-  explicit Terms(ImplicitLocOpBuilder &b) : b(b) {}
+  explicit Terms(Builder &b) : b(b) {}
 
   Value size(Value x) const { return math::AbsFOp::create(b, x); }
 
@@ -49,13 +49,13 @@ public:
   }
 
 private:
-  ImplicitLocOpBuilder &b;
+  Builder &b;
 };
 
 /// Rounding errors of one operation: `own` rounds once.
 class Errors {
 public:
-  Errors(ImplicitLocOpBuilder &b, Operation *op, ArrayRef<Value> of)
+  Errors(Builder &b, Operation *op, ArrayRef<Value> of)
       : b(b), op(op), of(of), t(b) {}
 
   Value find() {
@@ -142,7 +142,7 @@ private:
     return computes && !isa<ir::NarrowOp>(op) ? own(4) : Value();
   }
 
-  ImplicitLocOpBuilder &b;
+  Builder &b;
   Operation *op;
   ArrayRef<Value> of;
   Terms t;
@@ -150,8 +150,7 @@ private:
 
 } // namespace
 
-Value roundingError(ImplicitLocOpBuilder &b, Operation *op,
-                    ArrayRef<Value> errors) {
+Value roundingError(Builder &b, Operation *op, ArrayRef<Value> errors) {
   return Errors(b, op, errors).find();
 }
 

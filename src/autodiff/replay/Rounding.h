@@ -1,7 +1,7 @@
 #pragma once
 /// By how much a value may differ where it is rounded otherwise.
 
-#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "autodiff/rules/Rules.h"
 
 namespace costate::autodiff {
 
@@ -13,7 +13,7 @@ namespace costate::autodiff {
 /// follows from, in whichever order they are added and multiplied: what cancels
 /// counts as it was before. All other functions begin anew, so that it never
 /// becomes more than that by being divided by something small.
-mlir::Value roundingError(mlir::ImplicitLocOpBuilder &b, mlir::Operation *op,
+mlir::Value roundingError(Builder &b, mlir::Operation *op,
                           llvm::ArrayRef<mlir::Value> errors);
 
 } // namespace costate::autodiff

@@ -1,5 +1,7 @@
 #include "autodiff/replay/Versions.h"
 
+#include "ir/Operations.h"
+
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -9,12 +11,6 @@ namespace costate::autodiff {
 /// The number of a load of the primal, on its copies.
 static constexpr llvm::StringLiteral originAttr = "costate.origin";
 
-static SmallVector<ir::LoadOp> loadsOf(ir::KernelOp kernel) {
-  SmallVector<ir::LoadOp> loads;
-  kernel.walk([&](ir::LoadOp load) { loads.push_back(load); });
-  return loads;
-}
-
 /// What a part leaves is what the next one finds.
 static std::pair<unsigned, unsigned> placeOf(const ArrayAccess &access) {
   return {argumentOf(access.array),
@@ -23,9 +19,9 @@ static std::pair<unsigned, unsigned> placeOf(const ArrayAccess &access) {
 
 SmallVector<ir::LoadOp> neededLoads(ir::KernelOp marked,
                                     ir::KernelOp gradient) {
-  SmallVector<ir::LoadOp> all = loadsOf(marked), needed;
+  SmallVector<ir::LoadOp> all = ir::all<ir::LoadOp>(marked), needed;
   llvm::DenseSet<unsigned> seen;
-  for (ir::LoadOp load : loadsOf(gradient))
+  for (ir::LoadOp load : ir::all<ir::LoadOp>(gradient))
     if (auto origin = integerOf(load, originAttr))
       if (seen.insert(*origin).second)
         needed.push_back(all[*origin]);
@@ -33,8 +29,8 @@ SmallVector<ir::LoadOp> neededLoads(ir::KernelOp marked,
 }
 
 void Versions::mark(ir::KernelOp kernel) const {
-  Builder builder(kernel.getContext());
-  for (auto [number, load] : llvm::enumerate(loadsOf(kernel)))
+  OpBuilder builder(kernel.getContext());
+  for (auto [number, load] : llvm::enumerate(ir::all<ir::LoadOp>(kernel)))
     if (!ir::holdsOwners(load.getArray()))
       load->setAttr(originAttr, builder.getI64IntegerAttr(number));
   if (scratch.empty())
@@ -122,7 +118,7 @@ static Value appendVersion(ir::KernelOp kernel, Version version) {
   Value of = kernel.getArgument(version.argument);
   BlockArgument array =
       appendArray(kernel, of, of.getType(), ir::versionOfAttr);
-  Builder b(kernel.getContext());
+  OpBuilder b(kernel.getContext());
   kernel.setArgAttr(array.getArgNumber(), ir::partAttr,
                     b.getI64IntegerAttr(version.part));
   return array;

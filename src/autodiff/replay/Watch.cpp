@@ -71,7 +71,7 @@ private:
       SmallVector<OpFoldResult> &values = stored[store.getLoc()];
       auto known = llvm::find(values, value);
       if (known != values.begin())
-        store->setAttr(ir::storedValueAttr, Builder(store).getI64IntegerAttr(
+        store->setAttr(ir::storedValueAttr, OpBuilder(store).getI64IntegerAttr(
                                                 known - values.begin()));
       if (known == values.end())
         values.push_back(value);

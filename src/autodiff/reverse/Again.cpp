@@ -105,18 +105,6 @@ void Reverser::saveConstantLocals(Operation *loop, Block &body, Sweep &sweep) {
   }
 }
 
-/// A loop over the elements of a private array.
-static scf::ForOp
-forElements(Value local, ImplicitLocOpBuilder &b,
-            function_ref<void(ImplicitLocOpBuilder &, Value)> body) {
-  Value first = indexConstant(b, 0), one = indexConstant(b, 1);
-  Value size = indexConstant(b, cast<ir::LocalType>(local.getType()).getSize());
-  auto loop = scf::ForOp::create(b, first, size, one);
-  ImplicitLocOpBuilder inner(b.getLoc(), loop.getBody()->getTerminator());
-  body(inner, loop.getInductionVar());
-  return loop;
-}
-
 /// Pushes all elements at `forward`; the reverse sweep gets them back. Their
 /// order does not matter as long as it is that of a tape.
 void Reverser::saveLocal(Value local, Builder &forward, Sweep &sweep) {

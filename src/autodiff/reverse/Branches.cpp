@@ -9,8 +9,6 @@ namespace costate::autodiff {
 
 namespace {
 
-using Builder = ImplicitLocOpBuilder;
-
 /// One side of a branch and its reverse under construction.
 struct Side {
   Side(Block &forward, Scope &parent, Location loc)

@@ -1,10 +1,9 @@
 #include "autodiff/reverse/Construction.h"
+#include "autodiff/rules/Rules.h"
 
 using namespace mlir;
 
 namespace costate::autodiff {
-
-using Builder = ImplicitLocOpBuilder;
 
 ReverseLoop::ReverseLoop(Location loc, Type type)
     : block(new Block), counter(block->addArgument(type, loc)),

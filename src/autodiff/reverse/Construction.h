@@ -1,9 +1,10 @@
 #pragma once
 /// Loops and branches of the reverse sweep while they are built.
 
+#include "autodiff/rules/Rules.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace costate::autodiff {
@@ -32,29 +33,27 @@ public:
 
   /// Ends the block and builds the loop; `next` and `inits` are in the order of
   /// `carry`.
-  mlir::scf::ForOp close(mlir::ImplicitLocOpBuilder &outer, mlir::Value count,
+  mlir::scf::ForOp close(Builder &outer, mlir::Value count,
                          llvm::ArrayRef<mlir::Value> inits,
                          llvm::ArrayRef<mlir::Value> next);
 
   /// The number of the iteration that is being reversed, of `count`: counters
   /// run down, they are inverted and not saved.
-  mlir::Value iteration(mlir::ImplicitLocOpBuilder &at, mlir::Value count);
+  mlir::Value iteration(Builder &at, mlir::Value count);
 
   /// A constant of the type of the counter.
-  mlir::Value constant(mlir::ImplicitLocOpBuilder &at, int64_t value);
+  mlir::Value constant(Builder &at, int64_t value);
 
   mlir::Block *block;
   mlir::Value counter;
-  mlir::ImplicitLocOpBuilder b;
+  Builder b;
 
 private:
   llvm::MapVector<mlir::Value, mlir::Value> sums;
 };
 
 /// An `if` of two finished blocks; its results.
-llvm::SmallVector<mlir::Value> createIf(mlir::ImplicitLocOpBuilder &b,
-                                        mlir::Value condition,
-                                        mlir::TypeRange types, mlir::Block *yes,
-                                        mlir::Block *no);
+Values createIf(Builder &b, mlir::Value condition, mlir::TypeRange types,
+                mlir::Block *yes, mlir::Block *no);
 
 } // namespace costate::autodiff

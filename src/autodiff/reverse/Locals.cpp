@@ -4,6 +4,7 @@
 
 #include "autodiff/reverse/Reverser.h"
 #include "autodiff/rules/Rules.h"
+#include "ir/Operations.h"
 
 using namespace mlir;
 
@@ -14,12 +15,10 @@ namespace costate::autodiff {
 /// time.
 void Reverser::declareAdjoints(Block &body, Builder &b) {
   auto range = dyn_cast<ir::RangeOp>(body.getParentOp());
-  SmallVector<ir::LocalOp> locals;
-  body.walk([&](ir::LocalOp local) {
-    if (isActive(local) && local->getParentOfType<ir::RangeOp>() == range)
-      locals.push_back(local);
-  });
-  for (ir::LocalOp local : locals) {
+  auto isOwn = [&](ir::LocalOp local) {
+    return isActive(local) && local->getParentOfType<ir::RangeOp>() == range;
+  };
+  for (auto local : ir::all<ir::LocalOp>(body.getParentOp(), isOwn)) {
     b.setLoc(local.getLoc());
     adjointLocals[local] =
         ir::LocalOp::create(b, local.getType().getDerivative());

@@ -6,6 +6,7 @@
 #include "autodiff/replay/Owners.h"
 #include "autodiff/replay/Replay.h"
 #include "autodiff/rules/Rules.h"
+#include "ir/Operations.h"
 #include "ir/Tape.h"
 
 using namespace mlir;
@@ -21,7 +22,7 @@ Value Adjoints::take(Value value) {
   return std::exchange(place->second, {});
 }
 
-void Adjoints::add(ImplicitLocOpBuilder &b, Value value, Value g) {
+void Adjoints::add(Builder &b, Value value, Value g) {
   Value &sum = map[value];
   sum = sum ? arith::AddFOp::create(b, sum, g).getResult() : g;
 }
@@ -65,10 +66,7 @@ LogicalResult Reverser::run() {
     return failure();
   collectEffects();
   Block &block = kernel.getBodyRegion().front();
-  kernel.walk([&](Operation *op) {
-    if (isOfPrimal(op))
-      effects.push_back(op);
-  });
+  llvm::append_range(effects, ir::all<Operation *>(kernel, isOfPrimal));
   Builder b(kernel.getLoc(), block.getTerminator());
   SmallVector<Operation *> ops = operationsOf(block);
   pivot = tape::PivotOp::create(b);
@@ -89,16 +87,15 @@ LogicalResult Reverser::run() {
 }
 
 LogicalResult Reverser::checkRules() {
-  WalkResult result = kernel.walk([&](Operation *op) {
+  return ir::forAll<Operation *>(kernel, [&](Operation *op) {
     bool plain = op->getNumRegions() == 0 && op->getNumResults() > 0 &&
                  !isa<ir::LoadOp, func::CallOp>(op) && !ir::isOfLocal(op);
     if (!plain || isDiscrete(op) || findRule(op) ||
         llvm::none_of(op->getOperands(),
                       [&](Value v) { return activity.isVaried(v); }))
-      return WalkResult::advance();
-    return WalkResult(emitNoRule(op));
+      return success();
+    return emitNoRule(op);
   });
-  return failure(result.wasInterrupted());
 }
 
 void Reverser::collectEffects() {

@@ -5,11 +5,11 @@
 #include "autodiff/activity/Activity.h"
 #include "autodiff/reverse/Construction.h"
 #include "autodiff/reverse/Scope.h"
+#include "autodiff/rules/Rules.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace costate::autodiff {
 
@@ -22,9 +22,9 @@ class Adjoints {
 public:
   /// The adjoint of `value`, which is complete now; null if it has none.
   mlir::Value take(mlir::Value value);
-  void add(mlir::ImplicitLocOpBuilder &b, mlir::Value value, mlir::Value g);
+  void add(Builder &b, mlir::Value value, mlir::Value g);
   /// The values that still have an adjoint.
-  llvm::SmallVector<mlir::Value> remaining() const;
+  Values remaining() const;
 
 private:
   llvm::MapVector<mlir::Value, mlir::Value> map;
@@ -47,7 +47,6 @@ public:
   mlir::LogicalResult run();
 
 private:
-  using Builder = mlir::ImplicitLocOpBuilder;
   using Ops = llvm::ArrayRef<mlir::Operation *>;
 
   /// One reversed block under construction: where to emit, how to see forward
@@ -84,7 +83,7 @@ private:
   void reverseScalar(mlir::Operation *op, Sweep &sweep);
   void reverseCall(mlir::func::CallOp call, Sweep &sweep);
   void add(Sweep &sweep, mlir::Value value, mlir::Value g);
-  llvm::SmallVector<mlir::Value> use(Sweep &sweep, mlir::ValueRange values);
+  Values use(Sweep &sweep, mlir::ValueRange values);
 
   // Regions. `g`: adjoints of the results, null where there is none.
   using Results = llvm::ArrayRef<mlir::Value>;
@@ -126,7 +125,7 @@ private:
   /// what is active.
   struct Iteration {
     mlir::Block &block;
-    llvm::SmallVector<mlir::Value> yielded, given;
+    Values yielded, given;
     ReverseLoop *again; ///< null unless it runs again
   };
   mlir::LogicalResult
@@ -146,8 +145,7 @@ private:
   }
 
   bool passesThrough(mlir::scf::WhileOp loop) const;
-  llvm::SmallVector<mlir::Value> throughBefore(mlir::scf::WhileOp loop,
-                                               mlir::ValueRange g, Builder &b);
+  Values throughBefore(mlir::scf::WhileOp loop, mlir::ValueRange g, Builder &b);
   mlir::Value zeroIfNull(Builder &b, mlir::Value g, mlir::Type type);
 
   bool hasAdjoint(mlir::Value array) const {

@@ -43,11 +43,11 @@ bool isDiscrete(Operation *op) {
              math::RoundEvenOp, math::TruncOp, ir::ByOrderOp>(op);
 }
 
-Value indexConstant(ImplicitLocOpBuilder &b, int64_t value) {
+Value indexConstant(Builder &b, int64_t value) {
   return arith::ConstantOp::create(b, b.getI64IntegerAttr(value));
 }
 
-Value floatConstant(ImplicitLocOpBuilder &b, Type type, double value) {
+Value floatConstant(Builder &b, Type type, double value) {
   return arith::ConstantOp::create(b, b.getFloatAttr(type, value));
 }
 
@@ -57,7 +57,7 @@ static bool isFiniteConstant(Value value) {
          constant.getValue().isFinite();
 }
 
-static Value convert(ImplicitLocOpBuilder &b, Value g, Type type) {
+static Value convert(Builder &b, Value g, Type type) {
   if (g.getType() == type)
     return g;
   if (type.isF64())
@@ -65,14 +65,14 @@ static Value convert(ImplicitLocOpBuilder &b, Value g, Type type) {
   return arith::TruncFOp::create(b, type, g);
 }
 
-static Value product(ImplicitLocOpBuilder &b, Value g, Value factor) {
+static Value product(Builder &b, Value g, Value factor) {
   g = convert(b, g, factor.getType());
   if (isFiniteConstant(factor))
     return arith::MulFOp::create(b, g, factor);
   return ir::StrongMulOp::create(b, g, factor);
 }
 
-Value applyFactor(ImplicitLocOpBuilder &b, Value g, Factor factor, Type type) {
+Value applyFactor(Builder &b, Value g, Factor factor, Type type) {
   switch (factor.kind) {
   case Factor::Zero:
     return {};

@@ -6,6 +6,9 @@
 
 namespace costate::autodiff {
 
+using Builder = mlir::ImplicitLocOpBuilder;
+using Values = llvm::SmallVector<mlir::Value>;
+
 /// The partial derivative of a result with respect to one operand.
 struct Factor {
   enum Kind {
@@ -26,7 +29,7 @@ struct Factor {
 /// What a rule sees: the values of the operation, as they are available where
 /// the derivative is emitted. Asking for a value is what makes it needed.
 struct RuleArguments {
-  mlir::ImplicitLocOpBuilder &b;
+  Builder &b;
   mlir::Operation *op;
   llvm::function_ref<mlir::Value(unsigned)> operand;
   llvm::function_ref<mlir::Value()> result;
@@ -47,14 +50,13 @@ bool isDiscrete(mlir::Operation *op);
 
 /// `g` times `factor`, in the type `type`; null if nothing passes. `g` is an
 /// adjoint or a tangent.
-mlir::Value applyFactor(mlir::ImplicitLocOpBuilder &b, mlir::Value g,
-                        Factor factor, mlir::Type type);
+mlir::Value applyFactor(Builder &b, mlir::Value g, Factor factor,
+                        mlir::Type type);
 
 /// The constant `value` of i64.
-mlir::Value indexConstant(mlir::ImplicitLocOpBuilder &b, int64_t value);
+mlir::Value indexConstant(Builder &b, int64_t value);
 
 /// The constant `value` of float type `type`.
-mlir::Value floatConstant(mlir::ImplicitLocOpBuilder &b, mlir::Type type,
-                          double value);
+mlir::Value floatConstant(Builder &b, mlir::Type type, double value);
 
 } // namespace costate::autodiff
