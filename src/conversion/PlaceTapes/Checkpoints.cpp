@@ -6,6 +6,19 @@ using namespace mlir;
 
 namespace costate::conversion {
 
+Value rowsOfCheckpoints(RowBuilder &b, const LoopState &state, Value iterations,
+                        Value unit, Value rows, Value few) {
+  int64_t checkpoints = state.checkpoints();
+  if (!checkpoints)
+    return rows;
+  Value padded = arith::AddIOp::create(b, iterations, b.i64(checkpoints - 1));
+  Value length = arith::DivUIOp::create(b, padded, b.i64(checkpoints));
+  Value wanted = arith::MulIOp::create(b, length, unit);
+  Value states = b.i64(checkpoints * state.checkpointRows());
+  wanted = b.most(arith::AddIOp::create(b, wanted, states), few);
+  return b.least(rows, wanted);
+}
+
 void writeCheckpoint(RowBuilder &b, const OpenLoop &loop, Value at,
                      ValueRange state) {
   Values saved;

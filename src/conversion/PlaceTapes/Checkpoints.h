@@ -5,6 +5,13 @@
 
 namespace costate::conversion {
 
+/// Of the `rows` of `iterations`, of `unit` rows each, those for as many
+/// checkpoints as the user has asked for, and a segment; `few` at least. Nobody
+/// asks: all. All are i64.
+mlir::Value rowsOfCheckpoints(RowBuilder &b, const LoopState &state,
+                              mlir::Value iterations, mlir::Value unit,
+                              mlir::Value rows, mlir::Value few);
+
 /// Writes it to row `at`, if the loop fits.
 void writeCheckpoint(RowBuilder &b, const OpenLoop &loop, mlir::Value at,
                      mlir::ValueRange state);

@@ -1,9 +1,9 @@
 #include "conversion/PlaceTapes/Depth.h"
 
 #include "conversion/PlaceTapes/Gate.h"
+#include "conversion/PlaceTapes/RowBuilder.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -12,7 +12,16 @@ using namespace mlir;
 namespace costate::conversion {
 namespace {
 
-using Builder = ImplicitLocOpBuilder;
+/// Those of nested operations as well, as far as they come from outside.
+SmallVector<Value> operandsOf(Operation *op) {
+  SmallVector<Value> operands;
+  op->walk([&](Operation *nested) {
+    for (Value operand : nested->getOperands())
+      if (!op->isAncestor(operand.getParentRegion()->getParentOp()))
+        operands.push_back(operand);
+  });
+  return operands;
+}
 
 bool isCheap(Operation *op) {
   if (isa<ir::LoadOp, scf::YieldOp>(op))
@@ -24,7 +33,7 @@ bool isCheap(Operation *op) {
 
 class Depth {
 public:
-  Depth(ir::RangeOp range, int64_t mostOps, Builder &b, IRMapping &map)
+  Depth(ir::RangeOp range, int64_t mostOps, RowBuilder &b, IRMapping &map)
       : range(range), mostOps(mostOps), b(b), map(map) {}
 
   /// Null if it is not known, or the same for all.
@@ -47,7 +56,7 @@ public:
     if (!isKnown(gate.condition, left))
       return nullptr;
     Value passes = compute(gate.condition);
-    Value none = arith::ConstantOp::create(b, b.getI64IntegerAttr(-1));
+    Value none = b.i64(-1);
     return gate.isOpen ? arith::SelectOp::create(b, passes, iterations, none)
                        : arith::SelectOp::create(b, passes, none, iterations);
   }
@@ -80,27 +89,7 @@ private:
            });
   }
 
-  /// Those of nested operations as well, as far as they come from outside.
-  static SmallVector<Value> operandsOf(Operation *op) {
-    SmallVector<Value> operands;
-    op->walk([&](Operation *nested) {
-      for (Value operand : nested->getOperands())
-        if (!op->isAncestor(operand.getParentRegion()->getParentOp()))
-          operands.push_back(operand);
-    });
-    return operands;
-  }
-
-  Value compute(Value value) {
-    if (Value done = map.lookupOrNull(value))
-      return done;
-    if (isOutside(value))
-      return value;
-    for (Value operand : operandsOf(value.getDefiningOp()))
-      (void)compute(operand);
-    b.clone(*value.getDefiningOp(), map);
-    return map.lookup(value);
-  }
+  Value compute(Value value) { return computeOutside(value, range, b, map); }
 
   /// What is behind a gate is computed only there: it may not exist elsewhere.
   Value emit(ArrayRef<Gate> gates, Value bound) {
@@ -115,9 +104,7 @@ private:
     for (bool isThen : {true, false}) {
       b.setInsertionPointToStart(&regions[isThen ? 0 : 1]->front());
       Value iterations =
-          isThen == first.isOpen
-              ? emit(gates.drop_front(), bound)
-              : arith::ConstantOp::create(b, b.getI64IntegerAttr(0));
+          isThen == first.isOpen ? emit(gates.drop_front(), bound) : b.i64(0);
       scf::YieldOp::create(b, iterations);
     }
     return branch.getResult(0);
@@ -125,7 +112,7 @@ private:
 
   ir::RangeOp range;
   int64_t mostOps; ///< more take longer than they save
-  Builder &b;
+  RowBuilder &b;
   IRMapping &map;
 };
 
@@ -139,26 +126,35 @@ bool isLeading(Value condition, const TapeShape &shape) {
 
 } // namespace
 
+Value computeOutside(Value value, ir::RangeOp range, OpBuilder &b,
+                     IRMapping &done) {
+  if (Value known = done.lookupOrNull(value))
+    return known;
+  if (!range.getBodyRegion().isAncestor(value.getParentRegion()))
+    return value;
+  for (Value operand : operandsOf(value.getDefiningOp()))
+    (void)computeOutside(operand, range, b, done);
+  b.clone(*value.getDefiningOp(), done);
+  return done.lookup(value);
+}
+
 Value emitDepth(ir::RangeOp range, const TapeShape &shape,
                 const sizing::Costs &costs, OpBuilder &builder, IRMapping map) {
   int64_t mostOps = costs.tiles().depth;
-  Builder b(range.getLoc(), builder);
-  auto constant = [&](int64_t value) -> Value {
-    return arith::ConstantOp::create(b, b.getI64IntegerAttr(value));
-  };
+  RowBuilder b(range.getLoc(), builder);
   Value sum;
   for (Operation *loop : shape.level(nullptr).loops) {
     IRMapping own = map;
     Value iterations = Depth(range, mostOps, b, own).tripCountOf(loop);
     if (!iterations)
       continue;
-    iterations = arith::MaxSIOp::create(b, iterations, constant(0));
+    iterations = arith::MaxSIOp::create(b, iterations, b.i64(0));
     sum = sum ? arith::AddIOp::create(b, sum, iterations).getResult()
               : iterations;
   }
   if (std::optional<Gate> gate = effectGateOf(range);
       gate && isLeading(gate->condition, shape)) {
-    Value iterations = sum ? sum : constant(sizing::guessedDepth);
+    Value iterations = sum ? sum : b.i64(sizing::guessedDepth);
     IRMapping own = map;
     if (Value gated =
             Depth(range, mostOps, b, own).iterationsBehind(*gate, iterations))

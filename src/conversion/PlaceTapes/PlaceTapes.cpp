@@ -1,8 +1,10 @@
 #include "conversion/KernelToLLVM/Outline.h"
+#include "conversion/PlaceTapes/Checkpoints.h"
 #include "conversion/PlaceTapes/Depth.h"
 #include "conversion/PlaceTapes/Locals.h"
 #include "conversion/PlaceTapes/SortCosts.h"
 #include "conversion/PlaceTapes/Sweeps.h"
+#include "ir/Operations.h"
 #include "sizing/Costs.h"
 #include "sizing/Rows.h"
 
@@ -39,27 +41,13 @@ bool isOfHost(Value value, ir::RangeOp range) {
                       [&](Value operand) { return isOfHost(operand, range); });
 }
 
-Value computeOnHost(Value value, ir::RangeOp range, OpBuilder &b,
-                    IRMapping &done) {
-  if (!range.getBodyRegion().isAncestor(value.getParentRegion()))
-    return value;
-  if (Value known = done.lookupOrNull(value))
-    return known;
-  for (Value operand : value.getDefiningOp()->getOperands())
-    done.map(operand, computeOnHost(operand, range, b, done));
-  b.clone(*value.getDefiningOp(), done);
-  return done.lookup(value);
-}
-
 /// Trip counts that the host can compute come from there.
 void hoistBounds(ir::RangeOp range) {
-  SmallVector<scf::ForOp> loops;
-  range.walk([&](scf::ForOp loop) { loops.push_back(loop); });
   OpBuilder b(range);
   IRMapping done;
-  for (scf::ForOp loop : loops)
+  for (auto loop : ir::all<scf::ForOp>(range))
     if (isOfHost(loop.getUpperBound(), range))
-      loop.setUpperBound(computeOnHost(loop.getUpperBound(), range, b, done));
+      loop.setUpperBound(computeOutside(loop.getUpperBound(), range, b, done));
 }
 
 /// In issue slots, of all innermost loops.
@@ -111,22 +99,6 @@ bool isKnown(ir::RangeOp range, const TapeShape &shape) {
   });
 }
 
-/// Of `rows`, those for the checkpoints that the user has asked for, and `few`
-/// at least.
-Value leastFor(RowBuilder &b, const LoopState &state, Value iterations,
-               int64_t unit, Value rows, Value few) {
-  int64_t checkpoints = state.checkpoints();
-  if (!checkpoints)
-    return rows;
-  Value padded = arith::AddIOp::create(b, iterations, b.i64(checkpoints - 1));
-  Value length = arith::DivUIOp::create(b, padded, b.i64(checkpoints));
-  Value wanted = arith::MulIOp::create(b, length, b.i64(unit));
-  Value states = b.i64(checkpoints * state.checkpointRows());
-  wanted = arith::AddIOp::create(b, wanted, states);
-  wanted = arith::MaxUIOp::create(b, wanted, few);
-  return arith::MinUIOp::create(b, rows, wanted);
-}
-
 /// Says what the host knows of the need.
 void expect(ir::RangeOp range, const TapeShape &shape) {
   RowBuilder b(range.getLoc(), range);
@@ -145,7 +117,7 @@ void expect(ir::RangeOp range, const TapeShape &shape) {
         b.i32(state.checkpointRows()));
     few = arith::ExtUIOp::create(b, b.getI64Type(), few);
     few = arith::MinUIOp::create(b, few, rows);
-    rows = leastFor(b, state, iterations, unit, rows, few);
+    rows = rowsOfCheckpoints(b, state, iterations, b.i64(unit), rows, few);
     need = arith::AddIOp::create(b, need, rows);
     minRows = arith::AddIOp::create(b, minRows, few);
   }
@@ -222,9 +194,7 @@ struct PlaceTapes : impl::PlaceTapesBase<PlaceTapes> {
   using PlaceTapesBase::PlaceTapesBase;
 
   void runOnOperation() override {
-    SmallVector<ir::RangeOp> ranges;
-    getOperation().walk([&](ir::RangeOp range) { ranges.push_back(range); });
-    for (ir::RangeOp range : ranges) {
+    for (auto range : ir::all<ir::RangeOp>(getOperation())) {
       hoistBounds(range);
       StringRef obstacle = tryToPlace(range);
       if (!obstacle.empty() && contains(range.getBodyRegion(), isPush))

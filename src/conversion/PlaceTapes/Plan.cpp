@@ -1,9 +1,9 @@
 #include "conversion/PlaceTapes/Plan.h"
 
 #include "conversion/PlaceTapes/Bounds.h"
+#include "conversion/PlaceTapes/Checkpoints.h"
 #include "conversion/PlaceTapes/Forward.h"
 #include "conversion/PlaceTapes/Inside.h"
-#include "sizing/Rows.h"
 
 using namespace mlir;
 
@@ -63,28 +63,6 @@ static Values cut(RowBuilder &b, Value iterations, Value unit, Value words,
   return {kept, segment, arith::DivUIOp::create(b, more, segment)};
 }
 
-/// The rows for as many checkpoints as the user has asked for, and a segment;
-/// `few` at least. Null: nobody asks.
-static Value rowsOfCheckpoints(RowBuilder &b, const OpenLoop &loop, Value unit,
-                               Value few) {
-  int64_t checkpoints = loop.state.checkpoints();
-  if (!checkpoints)
-    return {};
-  Value padded = b.add(loop.most, b.i32(checkpoints - 1));
-  Value length = arith::DivUIOp::create(b, padded, b.i32(checkpoints));
-  auto wide = [&](Value value) {
-    return arith::ExtUIOp::create(b, b.getI64Type(), value);
-  };
-  Value rows = arith::MulIOp::create(b, wide(length), wide(unit));
-  rows = b.least(rows, b.i64(sizing::mostRows));
-  rows = arith::TruncIOp::create(b, b.getI32Type(), rows);
-  int64_t words = loop.state.checkpointRows();
-  int64_t states = words && checkpoints > sizing::mostRows / words
-                       ? sizing::mostRows
-                       : checkpoints * words;
-  return b.most(b.addUpTo(rows, b.i32(states)), few);
-}
-
 Value planSegments(WorkItem &item, OpenLoop &loop, const Outcome &whole,
                    Value left) {
   RowBuilder &b = item.b;
@@ -94,9 +72,11 @@ Value planSegments(WorkItem &item, OpenLoop &loop, const Outcome &whole,
   Value few = tape::MinRowsOp::create(b, type, loop.most, unit, words);
   few = b.least(few, rows);
   Value mine = share(item, left, few), never = b.i32(-1), need = rows;
-  if (Value wanted = rowsOfCheckpoints(b, loop, unit, few)) {
-    need = b.least(rows, wanted);
-    mine = b.least(mine, wanted);
+  if (loop.state.checkpoints()) {
+    need = rowsOfCheckpoints(b, loop.state, b.index(loop.most), b.index(unit),
+                             b.index(rows), b.index(few));
+    need = arith::TruncIOp::create(b, type, need);
+    mine = b.least(mine, need);
   }
   Value all = arith::CmpIOp::create(b, arith::CmpIPredicate::ule, rows, mine);
   Values plan = b.branch(

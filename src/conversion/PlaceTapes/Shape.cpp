@@ -1,6 +1,7 @@
 #include "conversion/PlaceTapes/Shape.h"
 
 #include "conversion/KernelToLLVM/Outline.h"
+#include "ir/Operations.h"
 #include "sizing/Rows.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -25,13 +26,11 @@ bool isUnnamed(Operation *op) {
 /// Pushes and pops without a partner are never reached.
 void dropHalves(ir::RangeOp range,
                 const llvm::DenseMap<int64_t, tape::Record> &records) {
-  SmallVector<Operation *> halves;
-  range.walk([&](Operation *op) {
+  auto isHalf = [&](Operation *op) {
     std::optional<int64_t> number = recordOf(op);
-    if (number && !records.contains(*number))
-      halves.push_back(op);
-  });
-  for (Operation *half : halves) {
+    return number && !records.contains(*number);
+  };
+  for (Operation *half : ir::all<Operation *>(range, isHalf)) {
     OpBuilder b(half);
     for (Value value : half->getResults()) {
       TypedAttr zero = b.getZeroAttr(value.getType());

@@ -18,27 +18,19 @@ LoopState::LoopState(const TapeShape &shape, Operation *loop)
   findSize(shape);
 }
 
-ValueRange LoopState::inits() const {
-  if (auto counted = dyn_cast<scf::ForOp>(loop))
-    return counted.getInitArgs();
-  return cast<scf::WhileOp>(loop).getInits();
-}
-
-ValueRange LoopState::arguments() const {
-  if (auto counted = dyn_cast<scf::ForOp>(loop))
-    return counted.getRegionIterArgs();
-  return cast<scf::WhileOp>(loop).getBeforeArguments();
-}
-
-ValueRange LoopState::yields() const {
-  if (auto counted = dyn_cast<scf::ForOp>(loop))
-    return counted.getBody()->getTerminator()->getOperands();
-  return cast<scf::WhileOp>(loop).getYieldOp()->getOperands();
+/// What the condition of the loop has passed on as `value`, if it has.
+static Value throughCondition(Operation *loop, Value value) {
+  auto open = dyn_cast<scf::WhileOp>(loop);
+  auto argument = dyn_cast<BlockArgument>(value);
+  if (!open || !argument || argument.getOwner() != open.getAfterBody())
+    return value;
+  return open.getConditionOp().getArgs()[argument.getArgNumber()];
 }
 
 void LoopState::trace(Value value, llvm::DenseSet<Operation *> &ops,
                       SmallVectorImpl<bool> &state) const {
   SmallVector<Value> pending = {value};
+  ValueRange mine = arguments();
   auto addAll = [&](Operation *op) {
     if (ops.insert(op).second)
       op->walk([&](Operation *nested) {
@@ -47,26 +39,17 @@ void LoopState::trace(Value value, llvm::DenseSet<Operation *> &ops,
   };
   while (!pending.empty()) {
     Value next = pending.pop_back_val();
-    Operation *owner = next.getDefiningOp();
-    auto argument = dyn_cast<BlockArgument>(next);
-    if (argument)
-      owner = argument.getOwner()->getParentOp();
-    if (owner == loop) {
-      ValueRange mine = arguments();
-      auto place = llvm::find(mine, next);
-      if (place != mine.end()) {
-        size_t k = place - mine.begin();
-        if (!std::exchange(state[k], true))
-          pending.push_back(yields()[k]);
-      } else if (auto open = dyn_cast<scf::WhileOp>(loop);
-                 open && argument &&
-                 argument.getOwner() == open.getAfterBody()) {
-        pending.push_back(
-            open.getConditionOp().getArgs()[argument.getArgNumber()]);
-      }
-    } else if (loop->isProperAncestor(owner)) {
+    Value passed = throughCondition(loop, next);
+    Operation *owner = next.getParentBlock()->getParentOp();
+    if (Operation *op = next.getDefiningOp())
+      owner = op;
+    size_t k = llvm::find(mine, next) - mine.begin();
+    if (passed != next)
+      pending.push_back(passed);
+    else if (k < mine.size() && !std::exchange(state[k], true))
+      pending.push_back(yields()[k]);
+    else if (k == mine.size() && loop->isProperAncestor(owner))
       addAll(owner);
-    }
   }
 }
 
@@ -111,15 +94,6 @@ void LoopState::findNeeds(const TapeShape &shape) {
       for (Value operand : open.getConditionOp()->getOperands())
         trace(operand, ops, needed);
   });
-}
-
-/// What the loop passes to the next iteration as it is now, seen from its end.
-static Value throughCondition(Operation *loop, Value value) {
-  auto open = dyn_cast<scf::WhileOp>(loop);
-  auto argument = dyn_cast<BlockArgument>(value);
-  if (!open || !argument || argument.getOwner() != open.getAfterBody())
-    return value;
-  return open.getConditionOp().getArgs()[argument.getArgNumber()];
 }
 
 void LoopState::findGains() {

@@ -20,11 +20,11 @@ public:
 
   mlir::Operation *op() const { return loop; }
   bool isCounted() const { return mlir::isa<mlir::scf::ForOp>(loop); }
-  mlir::ValueRange inits() const;
+  mlir::ValueRange inits() const { return like().getInits(); }
   /// What stands for the state in an iteration.
-  mlir::ValueRange arguments() const;
+  mlir::ValueRange arguments() const { return like().getRegionIterArgs(); }
   /// What an iteration leaves.
-  mlir::ValueRange yields() const;
+  mlir::ValueRange yields() const { return like().getYieldedValues(); }
 
   /// Of each value: records follow from it, so a checkpoint holds it.
   bool isNeeded(unsigned k) const { return needed[k]; }
@@ -52,6 +52,9 @@ public:
   bool isSized() const { return sized; }
 
 private:
+  mlir::LoopLikeOpInterface like() const {
+    return mlir::cast<mlir::LoopLikeOpInterface>(loop);
+  }
   void findLocals();
   void findNeeds(const TapeShape &shape);
   void findGains();

@@ -8,78 +8,45 @@ using namespace mlir;
 namespace costate::conversion {
 namespace {
 
-/// One that runs to its end, while it does.
-class OpenRun {
-public:
-  OpenRun(WorkItem &item, const LoopState &loop, const IRMapping &at,
-          const Place &place)
-      : item(item), b(item.b), loop(loop), at(at), place(place),
-        open(cast<scf::WhileOp>(loop.op())) {}
-
-protected:
-  /// What it passes on, and whether it goes on.
-  Values condition(ValueRange state);
-
-  WorkItem &item;
-  RowBuilder &b;
-  const LoopState &loop;
-  const IRMapping &at;
-  const Place &place;
-  scf::WhileOp open;
-};
-
-Values OpenRun::condition(ValueRange state) {
-  IRMapping inner = at;
-  Values values = passedOn(item, loop, state, {}, inner);
-  values.push_back(inner.lookupOrDefault(open.getConditionOp().getCondition()));
+/// What it passes on, and whether it goes on.
+Values condition(WorkItem &item, const LoopState &loop, ValueRange state,
+                 IRMapping at) {
+  auto open = cast<scf::WhileOp>(loop.op());
+  Values values = passedOn(item, loop, state, {}, at);
+  values.push_back(at.lookupOrDefault(open.getConditionOp().getCondition()));
   return values;
 }
 
-//===-- Leaves ------------------------------------------------------------===//
-
-class OpenLeaf : public OpenRun {
-public:
-  using OpenRun::OpenRun;
-  Outcome run(Value pred, ValueRange state);
-
-private:
-  Values before(ValueRange args);
-  Values iteration(ValueRange args, Value room);
-
-  int64_t rows = item.shape.level(open).rows();
-};
-
-Values OpenLeaf::before(ValueRange args) {
-  Values next = condition(args.drop_back());
-  next.insert(std::prev(next.end()), args.back());
-  return next;
-}
-
-Values OpenLeaf::iteration(ValueRange args, Value room) {
-  IRMapping inner = at;
-  inner.map(open.getAfterArguments(), args.drop_back());
-  Place here = leafIteration(b, place, args.back(), room, rows);
-  ForwardWalk walk(item, item.shape.level(open), inner, here, false);
-  walk.walk(*open.getAfterBody(), {});
-  Values next = mapped(loop.yields(), inner);
-  next.push_back(b.addUpTo(args.back(), b.i32(1)));
-  return next;
-}
-
-Outcome OpenLeaf::run(Value pred, ValueRange state) {
+Outcome runLeaf(WorkItem &item, const LoopState &loop, Value pred,
+                ValueRange state, const IRMapping &at, const Place &place) {
+  RowBuilder &b = item.b;
+  auto open = cast<scf::WhileOp>(loop.op());
+  const TapeLevel &level = item.shape.level(open);
+  int64_t rows = level.rows();
   Value room = roomOf(b, place, rows);
   SmallVector<Type> types(open.getResultTypes());
   types.push_back(b.getI32Type());
-  Values ends = b.branch(pred, types, [&] {
+  auto before = [&](ValueRange args) {
+    Values next = condition(item, loop, args.drop_back(), at);
+    next.insert(std::prev(next.end()), args.back());
+    return next;
+  };
+  auto iteration = [&](ValueRange args) {
+    IRMapping inner = at;
+    inner.map(open.getAfterArguments(), args.drop_back());
+    Place here = leafIteration(b, place, args.back(), room, rows);
+    ForwardWalk(item, level, inner, here, false).walk(*open.getAfterBody(), {});
+    Values next = mapped(loop.yields(), inner);
+    next.push_back(b.addUpTo(args.back(), b.i32(1)));
+    return next;
+  };
+  Outcome out;
+  out.state = b.branch(pred, types, [&] {
     Values inits(state);
     inits.push_back(b.i32(0));
-    return b.openLoop(
-        types, inits, [&](ValueRange args) { return before(args); },
-        [&](ValueRange args) { return iteration(args, room); });
+    return b.openLoop(types, inits, before, iteration);
   });
-  Outcome out;
-  out.iterations = ends.pop_back_val();
-  out.state = ends;
+  out.iterations = out.state.pop_back_val();
   if (place.counts()) {
     out.row = rowAfter(b, place, b.warpMax(out.iterations), rows);
     out.unit = b.i32(rows);
@@ -90,9 +57,12 @@ Outcome OpenLeaf::run(Value pred, ValueRange state) {
 //===-- Nests -------------------------------------------------------------===//
 
 /// All lanes iterate until the last one is done.
-class OpenNest : public OpenRun {
+class OpenNest {
 public:
-  using OpenRun::OpenRun;
+  OpenNest(WorkItem &item, const LoopState &loop, const IRMapping &at,
+           const Place &place)
+      : item(item), b(item.b), loop(loop), at(at), place(place),
+        open(cast<scf::WhileOp>(loop.op())) {}
   Outcome run(Value pred, ValueRange state);
 
 private:
@@ -100,6 +70,12 @@ private:
   Values before(ValueRange carried);
   Values iteration(ValueRange carried);
 
+  WorkItem &item;
+  RowBuilder &b;
+  const LoopState &loop;
+  const IRMapping &at;
+  const Place &place;
+  scf::WhileOp open;
   // Carried: the state, the results so far, and after them
   unsigned results = loop.inits().size();
   unsigned goesOn = results + open.getNumResults(); ///< whether this lane does
@@ -123,8 +99,9 @@ Values OpenNest::before(ValueRange carried) {
   Value own = carried[goesOn];
   SmallVector<Type> types(open.getResultTypes());
   types.push_back(b.getI1Type());
-  Values now = b.branch(own, types,
-                        [&] { return condition(carried.take_front(results)); });
+  Values now = b.branch(own, types, [&] {
+    return condition(item, loop, carried.take_front(results), at);
+  });
   Values next(carried);
   for (unsigned k = results; k < goesOn; ++k)
     next[k] = b.select(own, now[k - results], carried[k]);
@@ -175,7 +152,7 @@ Outcome OpenNest::run(Value pred, ValueRange state) {
 Outcome runOpen(WorkItem &item, const LoopState &loop, Value pred,
                 ValueRange state, const IRMapping &at, const Place &place) {
   return item.shape.level(loop.op()).isLeaf()
-             ? OpenLeaf(item, loop, at, place).run(pred, state)
+             ? runLeaf(item, loop, pred, state, at, place)
              : OpenNest(item, loop, at, place).run(pred, state);
 }
 

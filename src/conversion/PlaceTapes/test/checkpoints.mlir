@@ -11,7 +11,7 @@
 // CHECK:         tape.expect %[[ALL]]
 // CHECK:           %[[ROWS:.*]] = tape.rows
 // CHECK:           %[[MOST:.*]] = tape.warp_max
-// CHECK:           arith.divui %{{.*}}, %c5_i32 : i32
+// CHECK:           arith.divui %{{.*}}, %[[FIVE]] : i64
 // CHECK:           %[[MINE:.*]] = arith.minui %[[ROWS]], %{{.*}} : i32
 // CHECK:           tape.kept %[[MOST]], %{{.*}}, %{{.*}}, %[[MINE]]
 // CHECK-NOT:       tape.push
