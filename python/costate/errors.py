@@ -57,9 +57,10 @@ class ArgumentCountError(QuadrantsSyntaxError, QuadrantsTypeError):
         """What Python says of a call, as Quadrants says it too."""
         text = str(error)
         for found, said in (("missing a required", "Missing argument"), ("too many", "Too many arguments"),
-                            ("an unexpected", "Unexpected argument")):
+                            ("an unexpected", "Unexpected argument"), ("multiple values", "Multiple values for argument")):
             if found in text:
-                return cls(f"{said}: `{name}()`: {text}")
+                argument = text[text.rindex(" '"):] if text.endswith("'") else ""
+                return cls(f"{said}{argument}: `{name}()`: {text}")
         return cls(f"`{name}()`: {text}")
 
 

@@ -92,8 +92,8 @@ def test_indices_that_are_known_when_a_kernel_is_compiled():
             k()
 
 
-@pytest.mark.parametrize("call, text", [(lambda k: k(1), "Missing argument"), (lambda k: k(1, 2, 3), "Too many arguments"),
-                                        (lambda k: k(1, 2, c=3), "Unexpected argument")])
+@pytest.mark.parametrize("call, text", [(lambda k: k(1), "Missing argument 'b'"), (lambda k: k(1, 2, 3), "Too many arguments"),
+                                        (lambda k: k(1, 2, c=3), "Unexpected argument 'c'")])
 def test_what_is_wrong_with_the_arguments_of_a_kernel(call, text):
     @ti.kernel
     def k(a: ti.i32, b: ti.i32):

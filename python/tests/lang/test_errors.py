@@ -282,12 +282,32 @@ def test_print_writes_what_python_writes(capfd):
         "[[1.5, 2, 3], [4, 5, 6], [7, 8, 3]] {i}\n\n3 of 1.5 004{'n': 3, 'v': [1.5, 2]}")
 
 
+def test_formats_of_constants_and_places(capfd):
+    @ti.kernel
+    def k(n: ti.i32):
+        print("{:i} {:.4d} {:5}|".format(1, 2, 3), "{2} {} {1} {n} {0}".format(3, 2, 1, n=n))
+
+    k(7)
+    ti.sync()
+    assert capfd.readouterr().out.strip() == "1 0002     3| 1 3 2 7 3"
+
+
+@pytest.mark.parametrize("pattern, text", [("{0} {1}", "Expected 2 positional argument"), ("{m}", "Keyword 'm' not found")])
+def test_patterns_that_ask_for_more(pattern, text):
+    @ti.kernel
+    def k(n: ti.i32):
+        print(pattern.format(n))
+
+    with pytest.raises(ti.QuadrantsSyntaxError, match=text):
+        k(1)
+
+
 def test_formats_that_kernels_do_not_have():
     @ti.kernel
     def centred(x: ti.f32):
         print(f"{x:^8}")
 
-    with pytest.raises(ti.QuadrantsSyntaxError, match="the format `\\^8` of f32"):
+    with pytest.raises(ti.QuadrantsSyntaxError, match=r"the format '\^8' doesn't match 'f32'"):
         centred(1)
 
 

@@ -232,8 +232,8 @@ def invoke(visitor: Visitor, function: Any, args: list[Any], options: dict[Any, 
         raise QuadrantsTypeError(f"{describe(function)} is not a function")
     traced = has_traced(args) or has_traced(list(options.values()))
     if isinstance(function, types.BuiltinMethodType) and isinstance(
-            getattr(function, "__self__", None), str) and function.__name__ == "format" and traced:
-        return _formatted(function.__self__, args, options)
+            getattr(function, "__self__", None), str) and function.__name__ == "format":
+        return _formatted(function.__self__, args, options) if traced else _plainly_formatted(function, args, options)
     if function is print or function is range or traced or any(isinstance(a, Matrix) for a in args):
         own = _substitute(function)
         if own is not None:
@@ -252,6 +252,14 @@ def invoke(visitor: Visitor, function: Any, args: list[Any], options: dict[Any, 
     return value
 
 
+def _plainly_formatted(function: Callable[..., str], args: list[Any], options: dict[Any, Any]) -> Any:
+    """A text of constants: by Python, or by the formats that only kernels have."""
+    try:
+        return function(*args, **options)
+    except (ValueError, KeyError, IndexError):
+        return _formatted(getattr(function, "__self__"), args, options)
+
+
 def _formatted(pattern: Any, args: list[Any], options: dict[Any, Any]) -> Any:
     text, position = Text(), 0
     for literal, name, form, _ in string.Formatter().parse(pattern):
@@ -259,8 +267,13 @@ def _formatted(pattern: Any, args: list[Any], options: dict[Any, Any]) -> Any:
         if name is None:
             continue
         if name == "" or name.isdigit():
-            text.add(args[int(name) if name else position], form)
-            position += 1
+            place = int(name) if name else position
+            if place >= len(args):
+                raise QuadrantsSyntaxError(f"{pattern!r}: Expected {place + 1} positional argument(s), but received {len(args)} instead.")
+            text.add(args[place], form)
+            position += not name
+        elif name not in options:
+            raise QuadrantsSyntaxError(f"{pattern!r}: Keyword {name!r} not found.")
         else:
             text.add(options[name], form)
     return text.simplified()

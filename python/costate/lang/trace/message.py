@@ -27,12 +27,19 @@ def _form_of(form: str | None, dtype: DataType) -> str:
     """`:8.3f` of a format of Python."""
     found = re.fullmatch(_FORM, form or "")
     if not found or dtype.is_float and found["letter"] in ("d", "x", "X"):
-        raise QuadrantsSyntaxError(f"the format `{form}` of {dtype}: values of a kernel are written with a sign, a width, a "
+        raise QuadrantsSyntaxError(f"the format '{form}' doesn't match '{dtype}'. Values of a kernel are written with a sign, a width, a "
                                    "precision and one of `deEfFgGxX`, such as `8.3f`")
     if not form:
         return ""
     align = "-" if found["align"] == "<" else ""
     return f":{align}{found['flags'].replace('-', '')}{found['size']}{found['letter']}"
+
+
+def _written(value: Any, form: str) -> str:
+    """A constant by a format, which for integers may be one of C: `i`, `.10d`."""
+    if isinstance(value, int) and re.fullmatch(r"[-+ 0]*\d*(\.\d+)?[di]?", form):
+        return f"%{form.rstrip('di')}d" % value
+    return format(value, form)
 
 
 @dataclass(eq=False, repr=False)
@@ -70,7 +77,7 @@ class Text:
                 self.add(e, form)
             self.add_text("]")
         else:
-            self.add_text(format(value, form) if form else value)
+            self.add_text(_written(value, form) if form else value)
 
     def simplified(self) -> Text | str:
         """A string, if there are no values."""
