@@ -75,7 +75,7 @@ class Trials:
     def is_stale(self, count: int | None, seconds: float | None) -> bool:
         """Whether it is time to measure again."""
         self.calls += 1
-        return bool(count and 0 < count <= self.calls or seconds and 0 < seconds <= time.time() - self.since)
+        return bool(count and 0 < count < self.calls or seconds and 0 < seconds <= time.time() - self.since)
 
 
 class PerformanceDispatcher:
