@@ -103,34 +103,32 @@ static Chain extended(const KernelImpl &kernel, Chain chain, Mode mode) {
   return chain;
 }
 
-static void launchBound(const Call &call, Chain chain, Mode mode) {
-  detail::launch(call, extended(*call.kernel, chain, mode));
-}
-
-static void launchBound(InitialState, const Call &call, Chain chain,
-                        Mode mode) {
-  Chain wanted = extended(*call.kernel, chain, mode);
+static Chain extended(InitialState, const KernelImpl &kernel, Chain chain,
+                      Mode mode) {
+  Chain wanted = extended(kernel, chain, mode);
   if (wanted.mode != Mode::Gradient)
     raise(
         ErrorCode::BadArgument,
-        call.kernel->title() +
+        kernel.title() +
             ": only a gradient runs from the initial state; launch the kernel "
             "or its tangent without `initial_state`");
-  launchFromInitialState(call, wanted);
+  return wanted;
 }
 
 void Kernel::launch_with(Mode mode,
                          std::span<const ArgumentValue> values) const {
   Busy busy;
   checked(checkNotTorn());
-  launchBound(detail::bind(impl.get(), values), chain, mode);
+  Chain wanted = extended(*impl, chain, mode);
+  detail::launch(detail::bind(impl.get(), values), wanted);
 }
 
 void Kernel::launch_with(InitialState state, Mode mode,
                          std::span<const ArgumentValue> values) const {
   Busy busy;
   checked(checkNotTorn());
-  launchBound(state, detail::bind(impl.get(), values), chain, mode);
+  Chain wanted = extended(state, *impl, chain, mode);
+  launchFromInitialState(detail::bind(impl.get(), values), wanted);
 }
 
 /// Has a call of its own.
@@ -158,18 +156,20 @@ public:
 void BoundArguments::launch(Mode mode, std::span<const ArgumentValue> scalars) {
   Busy busy;
   checked(checkNotTorn());
+  Chain wanted = extended(*kernel.shared(), kernel.derivation(), mode);
   User user(*this);
   setScalars(*user.call, scalars);
-  launchBound(*user.call, kernel.derivation(), mode);
+  detail::launch(*user.call, wanted);
 }
 
 void BoundArguments::launch(InitialState state, Mode mode,
                             std::span<const ArgumentValue> scalars) {
   Busy busy;
   checked(checkNotTorn());
+  Chain wanted = extended(state, *kernel.shared(), kernel.derivation(), mode);
   User user(*this);
   setScalars(*user.call, scalars);
-  launchBound(state, *user.call, kernel.derivation(), mode);
+  launchFromInitialState(*user.call, wanted);
 }
 
 const std::string &Kernel::name() const { return impl->program->name(); }
