@@ -117,9 +117,11 @@ void detail::checkCompanions(const Call &call, const KernelCode &code) {
   const KernelImpl &kernel = *call.kernel;
   for (size_t k = 0; k < call.arguments.size(); ++k) {
     const std::shared_ptr<ArrayStorage> &array = call.arguments[k].array;
+    if (!array || !array->isCompanion)
+      continue;
     Loc load = code.accesses[k].passedOn;
     bool isNamed = !kernel.program->arguments()[k].form.name.empty();
-    if (!array || !array->isCompanion || !load.line || !isNamed)
+    if (!load.line || !isNamed)
       continue;
     raise(ErrorCode::NotDifferentiable,
           placeText(load) + ": error: the gradient of " + kernel.title() +
