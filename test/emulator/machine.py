@@ -174,16 +174,14 @@ OWN = {"V_MAD_LEGACY_U16": multiply_halves,
 
 
 class CacheControl:
-    """Of gfx11, which tinygrad does not decode."""
+    """Of gfx11 and gfx90a, which tinygrad does not decode."""
+
+    OPERATIONS = {"rdna3": (43, 44), "cdna": (62, 63)}
 
     class Op:
         name = "BUFFER_GL_INV"
 
     op = Op
-
-    def __init__(self, word):
-        if word >> 18 & 127 not in (43, 44):
-            raise Unknown(f"{word:#x}")
 
     @staticmethod
     def size():
@@ -230,8 +228,8 @@ class Machine:
         if not found:
             data, at = self.memory.find(pc, 4)
             word = int.from_bytes(data[at:at + 4], "little")
-            if self.arch == "rdna3" and word >> 26 == 56:
-                found = CacheControl(word)
+            if word >> 26 == 56 and (word >> 18 & 127) in CacheControl.OPERATIONS.get(self.arch, ()):
+                found = CacheControl()
             else:
                 found = decode_inst(bytes(data[at:at + 20]).ljust(20, b"\0"), self.arch)
             self.decoded[pc] = found
@@ -519,12 +517,23 @@ class Machine:
     def run_VOP3P(self, wave, inst, name):
         if mixed := self.MIXED.match(name):
             return self.multiply_mixed(wave, inst, mixed[1])
+        if name == "V_PK_MOV_B32":
+            return self.move_pair(wave, inst)
         if not name.startswith("V_ACCVGPR_"):
             raise Unknown(name)
         reads = "READ" in name
         for lane in wave.active():
             value = wave.vector(inst.src0.offset + 256, 1, lane) if reads else wave.source(inst.src0, 1, lane, 0)
             wave.set_vector(inst.vdst.offset + (0 if reads else 256), 1, lane, value)
+
+    def move_pair(self, wave, inst):
+        """A half of each of two pairs of registers."""
+        if any(128 <= register.offset < 256 for register in (inst.src0, inst.src1)):
+            raise Unknown(f"{inst!r}: a constant")
+        for lane in wave.active():
+            low, high = (wave.source(register, 2, lane, 0) >> (32 if inst.opsel >> k & 1 else 0) & M32
+                         for k, register in enumerate((inst.src0, inst.src1)))
+            wave.set_vector(inst.vdst.offset, 2, lane, high << 32 | low)
 
     def multiply_mixed(self, wave, inst, result):
         """`a * b + c` of f32 and f16, rounded once to f32, also on CDNA 3 (`v_fma_mix` of LLVM, with the manual's other name)."""
