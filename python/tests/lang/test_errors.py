@@ -433,3 +433,25 @@ def test_a_parameter_without_a_type_is_told_which_there_are():
         @ti.kernel
         def scale(a):
             pass
+
+
+@pytest.mark.host
+def test_errors_in_functions_of_the_library_name_the_line_that_calls_them():
+    ti.reset()
+    ti.init(arch=ti.cpu)
+    x = ti.field(ti.f32, shape=64)
+
+    @ti.kernel
+    def add():
+        for i in x:
+            x[i] = ti.simt.block.reduce_add(1.0, 64, ti.f32)   # the line
+
+    @ti.kernel
+    def scan():
+        x[0] = ti.algorithms.exclusive_scan_add(x, 3, 4)   # the line
+
+    for kernel in (add, scan):
+        with pytest.raises(Exception) as failure:
+            kernel()
+        assert "test_errors.py" in str(failure.value) and "# the line" in str(failure.value)
+        assert "costate/lang" not in str(failure.value)

@@ -52,6 +52,7 @@ class Source:
         self.name = function.__qualname__.split(".")[-1] if function.__name__ != "<lambda>" else (
             "<lambda>")
         self.file = inspect.getsourcefile(function) or function.__code__.co_filename
+        self.is_library = (function.__module__ or "").partition(".")[0] == "costate"
         self.node = self._short_way() or self._long_way()
         if isinstance(self.node, ast.AsyncFunctionDef):
             raise type(unsupported(self.node))(self.show(self.node, str(unsupported(self.node))))

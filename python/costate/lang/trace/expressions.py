@@ -72,7 +72,7 @@ class Expressions(Walker):
         try:
             if method is None:
                 raise unsupported(node)
-            self.builder.loc = self.source.loc(node)
+            self.at(node)
             return method(node)
         except Exception as error:
             _is_about(error, node)

@@ -53,8 +53,7 @@ class Statements(Expressions):
         frame.blocks.pop()
 
     def statement(self, node: ast.stmt) -> None:
-        b = self.builder
-        b.loc = self.source.loc(node)
+        self.at(node)
         method = getattr(self, "do_" + type(node).__name__, None)
         try:
             if method is None:
@@ -62,6 +61,9 @@ class Statements(Expressions):
             method(node)
         except Exception as error:
             if getattr(error, "located", False):
+                raise
+            if self.source.is_library:
+                vars(error).pop("node", None)
                 raise
             raise located(error, self.source, getattr(error, "node", node)) from error
 

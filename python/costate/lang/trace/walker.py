@@ -24,8 +24,9 @@ class Walker:
         self.builder, self.frame, self.source = builder, frame, frame.source
 
     def at(self, node: ast.AST) -> None:
-        """Says where the kernel stands."""
-        self.builder.loc = self.source.loc(node)
+        """Says where the kernel stands: in a function of the library, where it is called."""
+        if not self.source.is_library:
+            self.builder.loc = self.source.loc(node)
 
     if TYPE_CHECKING:
         # Expressions
