@@ -240,6 +240,8 @@ public:
   void clear();
   /// The number of entries: recorded launches and host writes.
   size_t size() const;
+  /// Whether a recorded launch writes `array`, so that it can be a loss.
+  bool computes(const AnyArray &array) const;
   TapeReport report() const;
 
 private:

@@ -167,10 +167,7 @@ static void bindCustomLaunch(nb::module_ &module) {
            "Runs `tangent`. NotDifferentiable if there is none.");
 }
 
-void bindTape(nb::module_ &module) {
-  bindReport(module);
-  bindSteps(module);
-  bindCustomLaunch(module);
+static void bindRecording(nb::module_ &module) {
   nb::class_<Recording>(module, "Recording",
                         "`with tape.record(): ...` records while it lasts.")
       .def("__enter__",
@@ -181,6 +178,13 @@ void bindTape(nb::module_ &module) {
         recording.running.reset();
         return false;
       });
+}
+
+void bindTape(nb::module_ &module) {
+  bindReport(module);
+  bindSteps(module);
+  bindCustomLaunch(module);
+  bindRecording(module);
   nb::class_<Tape>(module, "Tape",
                    "Records the launches and host writes of one thread, and "
                    "reverses them. What a gradient needs and something "
@@ -225,6 +229,8 @@ void bindTape(nb::module_ &module) {
           "array"_a)
       .def("clear", &Tape::clear, "Forgets everything, copies included.")
       .def("__len__", &Tape::size, "Recorded launches and host writes.")
+      .def("computes", &Tape::computes, "array"_a,
+           "Whether a recorded launch writes `array`.")
       .def("report", &Tape::report);
 }
 

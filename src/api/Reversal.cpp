@@ -161,9 +161,8 @@ void Reversal::prepare() {
 }
 
 void Reversal::requireWritten(const ArrayStorage &loss) const {
-  for (const TapeImpl::Use &use : tape->uses)
-    if (use.array.get() == &loss && use.computed)
-      return;
+  if (tape->computes(loss))
+    return;
   raise(ErrorCode::BadArgument,
         entries.empty()
             ? "`backward` of a `Tape` that has recorded nothing; launch "

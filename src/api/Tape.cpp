@@ -101,6 +101,9 @@ Tape::Steps::Iterator &Tape::Steps::Iterator::operator++() {
 }
 
 size_t Tape::size() const { return impl->entries.size(); }
+bool Tape::computes(const AnyArray &array) const {
+  return array && impl->computes(*array.storage());
+}
 Tape::Recording Tape::record() { return Recording(impl.get()); }
 
 void Tape::clear() {

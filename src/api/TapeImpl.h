@@ -25,7 +25,14 @@ struct TapeImpl {
   };
 
   std::vector<std::unique_ptr<TapeEntry>> entries;
-  std::vector<Use> uses;  ///< in the order of the first
+  std::vector<Use> uses; ///< in the order of the first
+
+  bool computes(const runtime::ArrayStorage &array) const {
+    return std::ranges::any_of(uses, [&](const Use &use) {
+      return use.array.get() == &array && use.computed;
+    });
+  }
+
   bool isForeign = false; ///< some entry is
   runtime::VersionLog log{runtime::VersionLog::Purpose::Versions};
   std::unique_ptr<Checkpoints> checkpoints; ///< null: everything is kept

@@ -50,10 +50,6 @@ def check_loss(loss: Any, what: str = "Tape") -> Any:
     return loss
 
 
-# What the library says of a loss that no launch of a recording writes.
-UNWRITTEN, UNRECORDED = "nothing in the recording writes the array", "that has recorded nothing"
-
-
 def check_tensor(loss: Any) -> Any:
     if loss.numel() != 1:
         raise RuntimeError("The loss of `Tape` must be a tensor only contains one element")
@@ -433,19 +429,15 @@ class Tape:
         self._tell_of_no_gradients()
         storage.flush()
         loss = None if self.loss is None else self._loss_array()
-        if loss is None and self.loss is not None:
-            return self._tell_of_unwritten_loss()
+        if self.loss is not None and (loss is None or loss.has_grad and not self.core.computes(loss)):
+            return self._tell_of_unwritten_loss(loss)
         with shown(self.progress) as told:
-            try:
-                self.core.backward(loss, clear_written=self.clear_gradients, all_or_nothing=self.all_or_nothing, **told)
-            except _core.BadArgument as error:
-                if loss is None or UNWRITTEN not in str(error) and UNRECORDED not in str(error):
-                    raise
-                loss.grad.fill(1)
-                self._tell_of_unwritten_loss()
+            self.core.backward(loss, clear_written=self.clear_gradients, all_or_nothing=self.all_or_nothing, **told)
 
-    def _tell_of_unwritten_loss(self) -> None:
+    def _tell_of_unwritten_loss(self, loss: Any) -> None:
         """It does not depend on anything, so the gradients of what was written are 0."""
+        if loss is not None:
+            loss.grad.fill(1)
         if self.clear_gradients:
             tensors = ((known.array, before) for known, _, before in (*self.tensors.values(), *self.copies.values()))
             for array, before in (*self.arrays.values(), *tensors):
