@@ -23,5 +23,6 @@ def run(root, build, preset):
                           GTEST_FILTER="Local.*:Struct.*:Atomic.*")
     counts.add_as_one(like_apple, "like MoltenVK")
     if interpreter := python.interpreter(root, build, counts):
-        python.run_on("vulkan", interpreter, root, build, counts, PYTHON, COSTATE_VALIDATE="1", COSTATE_KEEP_CODE=str(kept))
+        python.run_on("vulkan", interpreter, root, build, counts, PYTHON, marks="not host", COSTATE_VALIDATE="1",
+                      COSTATE_KEEP_CODE=str(kept))
     return counts

@@ -25,7 +25,7 @@ WORDS = [
     (r"; derivatives of gradients are not known here, so a part", ". Cannot automatically differentiate through a grad tensor: a part"),
     (r"one work item of the range uses the element", "Cross-iteration read-after-write: one work item of the range uses the element"),
     (r"(record \w+ launch(?:es)?|record both|record the launch) with a `Tape`", r"\1 in a `with ad.Tape(loss):`"),
-    (r"`\.(grad|dual)\(\)`", r"`.\1`"),
+    (r"`\.(grad|dual)\(\)`", r"`.\1`"), (r"`bit_cast<T>\(stop_gradient\(x\)\)`", "`bit_cast(stop_grad(x), dtype)`"),
     (r"`parallel` inside `parallel`", "a parallel loop inside of another one"),
     (r"a `parallel`", "a parallel loop"), (r"`parallel`", "the parallel loop"),
     (r"a `Var`", "a variable"), (r"a `Local`", "a local array"),
