@@ -21,9 +21,9 @@ def bound(monkeypatch):
     from costate.lang.launch.kernel import Kernel
     names, before = [], Kernel.specialise
 
-    def specialise(self, *args):
+    def specialise(self, *args, **options):
         names.append(self.__name__)
-        return before(self, *args)
+        return before(self, *args, **options)
     monkeypatch.setattr(Kernel, "specialise", specialise)
     return names
 

@@ -1,11 +1,14 @@
 /// Blocks of work items: shared arrays, barriers, and operations of warps.
 
+#include "Labels.h"
 #include "conformance/Errors.h"
 #include "conformance/TestDevice.h"
 
 #include "costate/block.h"
 
 #include <numeric>
+
+COSTATE_LABEL("*", waits);
 
 using namespace costate;
 using namespace costate::test;
