@@ -63,7 +63,7 @@ TEST(Lanes, HaveLoopsOfDifferentLength) {
     parallel(x.size(0), [&](Index i) {
       Var<double> v = x(i);
       FOR (j, 0, n(i)) {
-        v = v * sin(v) + 0.1 * cast<double>(j);
+        v = v * sin(v) + 0.1 * v * cast<double>(j);
       }
       y(i) = v;
     });
@@ -231,7 +231,7 @@ TEST(Lanes, CountBySteps) {
     parallel(x.size(0), [&](Index i) {
       Var<double> v = x(i);
       FOR (j, 1, n(i), 3) {
-        v = v * sin(v) + 0.1 * cast<double>(j);
+        v = v * sin(v) + 0.1 * v * cast<double>(j);
       }
       y(i) = v;
     });
@@ -346,6 +346,31 @@ TEST(Lanes, DoNotChangeSums) {
       gradient = x.grad().to_host();
     EXPECT_EQ(results.back(), results.front()) << lanes << " lanes";
     EXPECT_EQ(x.grad().to_host(), gradient) << lanes << " lanes";
+  }
+}
+
+/// Chunks have more than one vector of registers.
+TEST(Lanes, DoNotChangeSumsOfManyWorkItems) {
+  std::vector<double> many(20000), results;
+  for (size_t i = 0; i < many.size(); ++i)
+    many[i] = 0.001 * static_cast<double>(i * 7 % 1009);
+  for (int lanes : counts) {
+    Kernel k = kernel(
+        "sums",
+        [](X x, X y) {
+          y(0) = sum(x.size(0), [&](Index i) {
+            Var<double> v = x(i);
+            FOR (j, 0, i % 5) {
+              v = v * 1.1 + sin(v);
+            }
+            return Expr<double>(v + 1.0);
+          });
+        },
+        KernelOptions{.lanes = lanes});
+    auto x = constant(many), y = constant(std::vector<double>{0});
+    k(x, y);
+    results.push_back(y.to_host()[0]);
+    EXPECT_EQ(results.back(), results.front()) << lanes << " lanes";
   }
 }
 
