@@ -165,7 +165,7 @@ def main():
     if arguments.profile:
         os.environ["COSTATE_VULKAN_PROFILE"] = arguments.profile
     report = Report()
-    report.run(f"{arguments.device} {arguments.profile or ''}".strip(), 
+    report.run(f"{arguments.device} {arguments.profile or ''}".strip(),
                lambda: run_all([binary], arguments.device, batches([binary], arguments.filter), arguments))
     return report.finish()
 

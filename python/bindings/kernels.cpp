@@ -38,6 +38,13 @@ static ArgumentValue argumentOf(PyObject *object, size_t index,
                   "; pass an Array, or a number of at most 64 bits");
 }
 
+static std::vector<PyObject *> itemsOf(PyObject *tuple) {
+  std::vector<PyObject *> items(static_cast<size_t>(PyTuple_Size(tuple)));
+  for (size_t i = 0; i < items.size(); ++i)
+    items[i] = PyTuple_GetItem(tuple, static_cast<Py_ssize_t>(i));
+  return items;
+}
+
 namespace {
 /// The arguments of one launch.
 class Arguments {
@@ -47,6 +54,8 @@ public:
     for (size_t i = 0; i < count; ++i)
       values.push_back(argumentOf(objects[i], i, kernel));
   }
+  Arguments(const Kernel &kernel, const nb::args &objects)
+      : Arguments(kernel, itemsOf(objects.ptr()).data(), objects.size()) {}
   operator std::span<const ArgumentValue>() const { return values; }
 
 private:
@@ -135,13 +144,6 @@ static PyMethodDef methods[] = {
                "it."),
     {nullptr, nullptr, 0, nullptr}};
 
-static std::vector<PyObject *> itemsOf(PyObject *tuple) {
-  std::vector<PyObject *> items(static_cast<size_t>(PyTuple_Size(tuple)));
-  for (size_t i = 0; i < items.size(); ++i)
-    items[i] = PyTuple_GetItem(tuple, static_cast<Py_ssize_t>(i));
-  return items;
-}
-
 static PyObject *call(PyObject *self, PyObject *tuple,
                       PyObject *words) noexcept {
   if (words && PyDict_Size(words)) {
@@ -184,7 +186,7 @@ static Mode modeOf(const std::string &name) {
 /// Seconds of `count` launches from C++, for benchmarks.
 static double timeLaunches(const Kernel &kernel, size_t count,
                            nb::args objects) {
-  Arguments arguments(kernel, itemsOf(objects.ptr()).data(), objects.size());
+  Arguments arguments(kernel, objects);
   GilRelease release;
   auto start = std::chrono::steady_clock::now();
   for (size_t i = 0; i < count; ++i)
@@ -258,8 +260,7 @@ static void bindCheck(nb::module_ &module) {
   module.def(
       "check_gradient",
       [](const Kernel &kernel, nb::args objects) {
-        Arguments arguments(kernel, itemsOf(objects.ptr()).data(),
-                            objects.size());
+        Arguments arguments(kernel, objects);
         GilRelease release;
         return detail::check_gradient(kernel, arguments);
       },
@@ -269,8 +270,7 @@ static void bindCheck(nb::module_ &module) {
 
 static std::unique_ptr<BoundArguments> boundTo(const Kernel &kernel,
                                                nb::args objects) {
-  Arguments arguments(kernel, itemsOf(objects.ptr()).data(), objects.size());
-  return std::make_unique<BoundArguments>(kernel, arguments);
+  return std::make_unique<BoundArguments>(kernel, Arguments(kernel, objects));
 }
 
 void bindKernels(nb::module_ &module) {

@@ -194,7 +194,7 @@ struct RangeLanes {
   std::string additions; ///< which of them are made how; empty: none
 };
 
-/// A tape of so many bytes is as good as there.
+/// Tapes begin with so many bytes, which are as good as there.
 constexpr size_t smallTape = 4096;
 
 /// Compiled code of one kernel in one mode, ready to run on the host.

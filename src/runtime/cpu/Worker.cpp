@@ -4,8 +4,6 @@
 
 namespace costate::runtime::cpu {
 
-static constexpr size_t firstTape = 4096;
-
 void CpuWorker::show(size_t bytes) {
   visible = bytes;
   tapeBase = tape.base();
@@ -31,7 +29,7 @@ bool CpuWorker::grow(size_t bytes) {
   size_t most = static_cast<size_t>(tapeBudget);
   if (__builtin_add_overflow(used, bytes, &need) || need > most)
     return false;
-  size_t roomy = std::min(std::max({need, enlarged(visible), firstTape}), most);
+  size_t roomy = std::min(std::max({need, enlarged(visible), smallTape}), most);
   if (need > tape.capacity() && !tape.reserve(roomy) && !tape.reserve(need))
     return false;
   tapeTop = tape.base() + used;

@@ -476,11 +476,10 @@ class ArrayParameter:
             array, element_shape = self._foreign(value, values)
             dtype = dtypes.of_core(array.dtype)
             ndim = len(array.shape) - len(element_shape)
-        given = f"{_element(element_shape, dtype)} is provided"
         invalid = f"Invalid value for argument {self.name} - required"
         if kind.element_shape is not None and kind.element_shape != element_shape:
             wanted = _element(kind.element_shape, kind.dtype or dtype)
-            raise QuadrantsRuntimeTypeError(f"{invalid} element type: {wanted}, but {given}")
+            raise QuadrantsRuntimeTypeError(f"{invalid} element type: {wanted}, but {_element(element_shape, dtype)} is provided")
         if kind.dtype is not None and kind.dtype is not dtype and not (element_shape and kind.element_shape and is_foreign):
             raise QuadrantsRuntimeTypeError(f"Expect element type {kind.dtype} for argument {self.name}, but get {_tensor(element_shape, dtype)}; "
                                             f"pass an array of {kind.dtype} (`x.astype(np.{kind.dtype.np.name})` of one of NumPy), or "

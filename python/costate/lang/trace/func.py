@@ -226,7 +226,6 @@ class Func:
             return Bound(value_of(value)) if not isinstance(value, bool) else Bound(value)
         return Bound(value)
 
-
     def _check_elements(self, name: str, wanted: NdarrayType, value: Any) -> None:
         shape = getattr(value, "element_shape", None)
         if wanted.element_shape is not None and shape is not None and wanted.element_shape != shape:

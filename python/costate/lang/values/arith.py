@@ -18,8 +18,8 @@ from costate.lang.values.builder import current, require
 from costate.lang.values.expr import Expr, dtype_of, handle_of, is_number
 
 if TYPE_CHECKING:
-    from costate.lang.values.builder import Builder
     from costate.lang.base.dtypes import DataType
+    from costate.lang.values.builder import Builder
 
 Op = _core.Op
 
