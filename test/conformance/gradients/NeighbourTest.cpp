@@ -57,6 +57,15 @@ Kernel periodic() {
   });
 }
 
+/// The last work item and those before it load the same element.
+Kernel reflected() {
+  return alongRow("reflected", [](Row u, Row k, Row w, Index i, Index n) {
+    Expr<double> left = u(abs(i - 1)), right = u(n - 1 - abs(n - 2 - i)),
+                 far = u(select(i + 1 < n, i + 1, n - 2));
+    w(i) = k(i) * left * left + right * u(i) + sin(far);
+  });
+}
+
 /// A choice of indices, and one that depends on data.
 Kernel chosen() {
   return alongRow("chosen", [](Row u, Row k, Row w, Index i, Index n) {
@@ -102,15 +111,22 @@ Kernel levels() {
 
 class Neighbours : public testing::TestWithParam<int> {};
 
+void expectGradientsAlongRow(int n, const Kernel &k) {
+  auto u = active(randomValues(n, 0.5, 1.5, 1)),
+       c = active(randomValues(n, 0.5, 1.5, 2)),
+       w = active(randomValues(n, 0.5, 1.5, 3));
+  expectGradients({u, c, w}, {w}, k, u, c, w);
+}
+
 TEST_P(Neighbours, AlongARow) {
-  int n = GetParam();
   for (const Kernel &k : {oneSided(), inside(), clamped(), periodic(), chosen(),
-                          inPlace(), coarse()}) {
-    auto u = active(randomValues(n, 0.5, 1.5, 1)),
-         c = active(randomValues(n, 0.5, 1.5, 2)),
-         w = active(randomValues(n, 0.5, 1.5, 3));
-    expectGradients({u, c, w}, {w}, k, u, c, w);
-  }
+                          inPlace(), coarse()})
+    expectGradientsAlongRow(GetParam(), k);
+}
+
+TEST_P(Neighbours, ReflectedAtTheEnds) {
+  if (GetParam() > 1)
+    expectGradientsAlongRow(GetParam(), reflected());
 }
 
 TEST_P(Neighbours, InLevels) {
