@@ -21,6 +21,10 @@ from pathlib import Path
 import faults
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "test"))
+import text  # noqa: E402
+
+PYTHON = ROOT / ".venv" / "bin" / "python"
 SCRATCH = ROOT / "build" / "mutation"
 TREE = SCRATCH / "tree"
 BUILD = TREE / "build" / "release"
@@ -30,12 +34,10 @@ FINDING = {"ir": re.compile(r"^seed \d+: wrong: ([a-z-]+)"),
            "recordings": re.compile(r"(?:Failure|^\[  FAILED)"),
            "lanes": re.compile(r"(?:Failure|^\[  FAILED)"),
            "python": re.compile(r"^seed \d+: (\w+)"),
-           "tests": re.compile(r"(?:Failure|^\[  FAILED)")}
+           "tests": re.compile(r"(?:Failure|^\[  FAILED|^FAILED)")}
 TESTS = {"language": "RandomKernel.AgreeForLonger",
          "recordings": "RandomRecordings.EqualThemForLonger",
-         "lanes": "Lanes.*",
-         "tests": "Nvidia.*:Simt.*:*GpuSort*:GpuTapes.*:*HostCopiesOf*:RowPrefetch.*:AtomicLoops.*:Guards.*"
-                 ":Metal*.*:Hip*.*:*StreamQueue*:Float64.*:Directories.*:Intact.*:Plans.*:Schedules.*:MinimalCut.*:CostTable.*:PackedRecords.*"}
+         "lanes": "Lanes.*"}
 
 
 def listed():
@@ -60,8 +62,9 @@ def copy_tree():
 
 
 def targets(kinds):
-    made = {"python": "costate-python", **dict.fromkeys(TESTS, "costate-test")}
-    return sorted({made.get(kind, "costate-fuzz") for kind in kinds})
+    made = {"python": ["costate-python"], "tests": ["costate-test", "costate-opt", "costate-python"],
+            **dict.fromkeys(TESTS, ["costate-test"])}
+    return sorted({target for kind in kinds for target in made.get(kind, ["costate-fuzz"])})
 
 
 def build(kinds):
@@ -75,26 +78,44 @@ def build(kinds):
     return "" if done.returncode == 0 else done.stdout[-3000:]
 
 
-def command(kind, seconds):
-    environment = dict(os.environ, COSTATE_FUZZ_SECONDS=str(seconds), COSTATE_FUZZ_SEED="1000")
+def commands(fault, kind, seconds):
+    """What looks for the fault, one after the other: commands and their environments."""
     if kind == "tests":
-        environment.update(COSTATE_DEVICE="simt", COSTATE_CACHE="0")
+        return commands_of_test(fault.found)
+    environment = dict(os.environ, COSTATE_FUZZ_SECONDS=str(seconds), COSTATE_FUZZ_SEED="1000")
     if kind == "lanes":
         environment.update(COSTATE_CACHE="0")
     if kind == "python":
         environment.update(PYTHONPATH=f"{BUILD / 'python'}:{TREE / 'python' / 'tests'}", COSTATE_CACHE="0")
-        return [ROOT / ".venv" / "bin" / "python", "-u", "-m", "steps", "--seed", "1000"], environment
+        return [([PYTHON, "-u", "-m", "steps", "--seed", "1000"], environment)]
     if kind not in TESTS:
         device = ["--device", "simt"] if kind == "simt" else []
-        return [BUILD / "bin" / "costate-fuzz", *device, "--seconds", str(seconds)], environment
-    return [BUILD / "bin" / "costate-test",
-            f"--gtest_filter={TESTS[kind]}", "--gtest_color=no"], environment
+        return [([BUILD / "bin" / "costate-fuzz", *device, "--seconds", str(seconds)], environment)]
+    return [(unit_test(TESTS[kind]), environment)]
+
+
+def unit_test(filter):
+    return [BUILD / "bin" / "costate-test", f"--gtest_filter={filter}", "--gtest_color=no"]
+
+
+def commands_of_test(name):
+    """A text of the IR, a test of Python or a unit test, the latter two on both devices of the host."""
+    if ".mlir" in name:
+        return [([text.LIT, "-v", "--filter", name.split()[0], BUILD / "test"], dict(os.environ))]
+    test = unit_test(f"*{name}*")
+    if ".py::" in name:
+        file, function = name.split("::")
+        test = [PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", function, *(TREE / "python").rglob(file)]
+    path = {"PYTHONPATH": str(BUILD / "python")}
+    return [(test, dict(os.environ, COSTATE_CACHE="0", COSTATE_DEVICE=device, **path)) for device in ("cpu", "simt")]
 
 
 def what(kind, before, line, following):
     """By which property a fault shows."""
     if kind in ("ir", "python"):
         return FINDING[kind].match(line).group(1)
+    if kind == "tests":
+        return line.strip()[:80]
     if kind == "simt":
         return before.split(":")[0].strip()[:40]
     return following.split(":")[0].strip()[:40]
@@ -123,37 +144,44 @@ def stop(process):
     return process.wait()
 
 
-def run_fuzzer(kind, seconds):
+def run_fuzzer(fault, kind, seconds):
     """(by which property, seconds) if something was found, else None."""
-    arguments, environment = command(kind, seconds)
     start = time.monotonic()
-    process = subprocess.Popen(arguments, env=environment, stdout=subprocess.PIPE,
+    for arguments, environment in commands(fault, kind, seconds):
+        if found := found_by(arguments, environment, kind, start + seconds + 60):
+            return found, time.monotonic() - start
+    return None
+
+
+def found_by(arguments, environment, kind, end):
+    process = subprocess.Popen(arguments, env=environment, cwd=TREE, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
-    lines = lines_until(process, start + seconds + 60)
+    lines = lines_until(process, end)
     before = ""
     for line in lines:
         if line is None:
             stop(process)
-            return "does not end", time.monotonic() - start
+            return "does not end"
         if FINDING[kind].search(line):
             found = what(kind, before, line, next(lines, "") or "")
-            spent = time.monotonic() - start
             stop(process)
-            return found, spent
+            return found
         before = line
     status = stop(process)
     if status < 0:
-        return f"crash ({signal.Signals(-status).name})", time.monotonic() - start
-    return None if status == 0 else ("failure", time.monotonic() - start)
+        return f"crash ({signal.Signals(-status).name})"
+    return "failure" if status else None
 
 
-def check_baseline(kinds):
+def check_baseline(looked_for):
+    """That nothing is found without a fault; the test of each fault has to be there, and pass."""
     print("building without a fault", flush=True)
-    if errors := build(kinds):
+    if errors := build({kind for _, kind in looked_for}):
         sys.exit(f"the tree does not build:\n{errors}")
-    for kind in kinds:
-        if found := run_fuzzer(kind, 20):
-            sys.exit(f"without a fault, the fuzzer of {kind} finds: {found[0]}")
+    once = {fault.found if kind == "tests" else kind: (fault, kind) for fault, kind in looked_for}
+    for name, (fault, kind) in once.items():
+        if found := run_fuzzer(fault, kind, 20):
+            sys.exit(f"without a fault, {name} finds: {found[0]}")
 
 
 def judge(fault, kinds, seconds):
@@ -167,7 +195,7 @@ def judge(fault, kinds, seconds):
             print(errors)
             return row
         for kind in kinds:
-            if found := run_fuzzer(kind, seconds):
+            if found := run_fuzzer(fault, kind, seconds):
                 row[kind] = {"by": found[0], "seconds": round(found[1], 1)}
     finally:
         (TREE / fault.file).write_text(original)
@@ -205,7 +233,7 @@ def main():
     kinds_of = lambda fault: both if arguments.both and fault.by in both else [fault.by]
 
     copy_tree()
-    check_baseline(sorted({kind for fault in chosen for kind in kinds_of(fault)}))
+    check_baseline([(fault, kind) for fault in chosen for kind in kinds_of(fault)])
     found = 0
     for fault in chosen:
         row = judge(fault, kinds_of(fault), 60 * arguments.minutes)

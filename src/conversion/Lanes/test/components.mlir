@@ -74,6 +74,7 @@ costate.kernel @some(%x: !costate.array<f32, 2>, %y: !costate.array<f32, 2>) {
 // What is stored between two loads is not what the second one reads.
 // CHECK-LABEL: llvm.func internal @between.chunk0
 // CHECK:         llvm.shufflevector %{{.*}} [0, 2, 4, 6]
+// CHECK-NOT:     llvm.shufflevector %{{.*}} [1, 3, 5, 7]
 // CHECK:         llvm.intr.masked.store
 // CHECK:         llvm.shufflevector %{{.*}} [1, 3, 5, 7]
 costate.kernel @between(%x: !costate.array<f32, 2>, %z: !costate.array<f32, 1>) {
