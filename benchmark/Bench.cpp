@@ -96,6 +96,8 @@ void Results::writeJson(const std::filesystem::path &file) const {
         << ", \"case\": " << quoted(row.name)
         << ", \"device\": " << quoted(row.device)
         << ", \"threads\": " << row.threads;
+    if (!label.empty())
+      out << ", \"label\": " << quoted(label);
     for (auto &[name, value] : row.metrics) {
       out << ", " << quoted(name) << ": ";
       std::isfinite(value) ? out << value : out << "null";

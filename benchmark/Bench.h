@@ -28,6 +28,7 @@ namespace costate::bench {
 
 struct Options {
   std::string device = "cpu";
+  std::string label;          ///< of the results, beside those of other runs
   std::filesystem::path data; ///< empty: none was given or found
   std::vector<int> threads;   ///< numbers of threads to measure with
   double minTime = 0.3;       ///< seconds that one measurement repeats for
@@ -53,7 +54,8 @@ struct Row {
 
 class Results {
 public:
-  explicit Results(std::string device) : device(std::move(device)) {}
+  explicit Results(std::string device, std::string label = "")
+      : device(std::move(device)), label(std::move(label)) {}
   void begin(std::string bench) { current = std::move(bench); }
   /// `name`: the stem of the input file, or the size.
   Row &add(const std::string &name, int threads) {
@@ -65,7 +67,7 @@ public:
   void writeJson(const std::filesystem::path &file) const;
 
 private:
-  std::string device, current;
+  std::string device, label, current;
   std::deque<Row> rows; // references stay valid
 };
 

@@ -53,14 +53,14 @@ static int run(const std::vector<std::string> &names, const Options &options,
   std::vector<Bench> chosen;
   for (const std::string &name : names)
     chosen.push_back(find(name));
-  Results results(options.device);
+  Results results(options.device, options.label);
   for (const Bench &bench : chosen) {
     results.begin(bench.name);
     bench.function(options, results);
+    if (!json.empty())
+      results.writeJson(json); // what is measured stays if a later one fails
   }
   results.print();
-  if (!json.empty())
-    results.writeJson(json);
   return 0;
 }
 
@@ -79,6 +79,8 @@ int main(int argc, char **argv) {
   app.add_option("--device", options.device, "device to run on");
   app.add_option("--data", options.data, "folder with input files");
   app.add_option("--json", json, "file for the results");
+  app.add_option("--label", options.label,
+                 "of the results, beside those of other runs");
   app.add_option("--trace", trace,
                  "file for all launches, compilations, copies and waits, as "
                  "Perfetto shows them");

@@ -1,79 +1,60 @@
 #!/usr/bin/env python3
 """Tables of docs/performance.md that are made of what benchmarks have written.
 
-    performance.py NAME...                runs the benchmark of a table, keeps what it measures, and writes the table
+    performance.py NAME...                runs the commands of a measurement, keeps what they write, and writes its tables
     performance.py NAME --file FILE --on MACHINE
-                                          the same of what its command has written elsewhere by --json
+                                          the same of what they have written elsewhere by --json
     performance.py                        writes the tables of what is kept
-    performance.py --check                says which tables are not those of what is kept
+    performance.py --check                says whether tables are not those of what is kept
 
-What is kept lies in docs/performance: the machine, the month, and the lines of the benchmark. A table stands on the page
-between `<!-- table NAME -->` and `<!-- end -->`.
+What is kept lies in docs/performance: the machine, the month, and a line for each case, of which the least time counts
+where it was measured more than once. performance_tables.py says which commands make which tables.
 """
 
 import argparse
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable
 
-ROOT = Path(__file__).resolve().parent.parent
-PAGE, KEPT = ROOT / "docs/performance.md", ROOT / "docs/performance"
-REGION = re.compile(r"(<!-- table ([\w-]+) -->\n).*?(<!-- end -->)", re.S)
-BORDERS = ("inside", "static", "inside-if", "one-sided", "zero", "clamped", "periodic", "python", "choice", "reflected", "channel")
-BODIES = [f"{dims}d-{kind}-{body}" for dims in (2, 3) for kind in ("f32", "f64") for body in ("", "cubic-")]
+import generated
+from performance_tables import MEASUREMENTS, TABLES
 
-
-@dataclass
-class Table:
-    command: str
-    head: list
-    rows: dict  # the first cell of each row, and the cases of the others
-    cell: Callable  # of the numbers of a case
+ROOT = generated.ROOT
+PAGE, KEPT = "docs/performance.md", ROOT / "docs/performance"
+TIMES = ("_ms", "_us", "_ns", "_s")
 
 
-def milliseconds(value):
-    return f"{value:.3g}" if value < 100 else f"{value:.0f}"
+class Numbers:
+    """What is kept of a measurement, by metric, case, and what else says which line it is."""
+
+    def __init__(self, rows):
+        self.rows = {}
+        for row in rows:
+            known = self.rows.setdefault(tuple(row.get(word) for word in ("bench", "case", "device", "threads", "label")), {})
+            for name, value in row.items():
+                is_less = name.endswith(TIMES) and None not in (value, known.get(name))
+                known[name] = min(value, known[name]) if is_less else value
+
+    def __call__(self, metric, case, **where):
+        where = {"label": None, **where}
+        for row in self.rows.values():
+            if row["case"] == case and row.get(metric) is not None and all(row.get(word) == value for word, value in where.items()):
+                return row[metric]
+        return None
 
 
-def both(numbers):
-    """`0.08 / 0.24 (3.0)`: of the kernel and of its gradient."""
-    return f"{milliseconds(numbers['primal_ms'])} / {milliseconds(numbers['gradient_ms'])} ({numbers['ratio']:.1f})"
-
-
-TABLES = {
-    "stencils-cuda": Table(
-        "./dev bench stencils --device cuda",
-        ["border", *(f"{dims} D, {kind}{body}" for dims in (2, 3) for kind in ("f32", "f64") for body in ("", ", cube"))],
-        {border: [body + border for body in BODIES] for border in BORDERS}, both),
-}
-
-
-def row(cells):
-    return "| " + " | ".join(cells) + " |"
-
-
-def text_of(name):
-    table, kept = TABLES[name], json.loads((KEPT / f"{name}.json").read_text())
-    numbers = {one["case"]: one for one in kept["rows"]}
-    lines = [f"`{table.command}`, {kept['machine']}, {kept['month']}:", "", row(table.head), "|---" * len(table.head) + "|"]
-    for first, cases in table.rows.items():
-        lines.append(row([first, *(table.cell(numbers[case]) if case in numbers else "" for case in cases)]))
-    return "\n".join(lines) + "\n"
-
-
-def page():
-    text = PAGE.read_text()
-    missing = set(TABLES) - {found[2] for found in REGION.finditer(text)}
-    if missing:
-        sys.exit(f"docs/performance.md has no place for {', '.join(missing)}")
-    return REGION.sub(lambda found: found[1] + text_of(found[2]) + found[3], text)
+def text_of(table):
+    """None of what has not been measured yet."""
+    file = KEPT / f"{table.measured}.json"
+    if not file.exists():
+        return None
+    measured = json.loads(file.read_text())
+    rows = table.rows(Numbers(measured["rows"]))
+    return f"{table.command}, {measured['machine']}, {measured['month']}:\n\n" + generated.table(table.head, rows)
 
 
 def this_machine():
@@ -81,39 +62,45 @@ def this_machine():
     return f"{len(os.sched_getaffinity(0))} cores of {models[0] if models else 'an unknown processor'}"
 
 
-def measure(name, file):
-    command = TABLES[name].command.split() + ["--json", str(file)]
-    if subprocess.run(command, cwd=ROOT).returncode != 0:
-        sys.exit(f"`{' '.join(command)}` failed")
+def measure(name):
+    """The lines of all commands of a measurement."""
+    rows = []
+    for command in MEASUREMENTS[name]:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "results.json"
+            if subprocess.run(f"{command} --json {file}", shell=True, cwd=ROOT).returncode != 0:
+                sys.exit(f"`{command}` failed")
+            rows += lines_of(file)
+    return rows
 
 
-def keep(name, file, machine):
-    rows = [json.loads(line) for line in Path(file).read_text().splitlines()]
+def lines_of(file):
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def shortened(value):
+    return float(f"{value:.5g}") if isinstance(value, float) else value
+
+
+def keep(name, rows, machine):
+    lines = ",\n".join("  " + json.dumps({key: shortened(value) for key, value in row.items()}) for row in rows)
     KEPT.mkdir(exist_ok=True)
-    lines = ",\n".join("  " + json.dumps(one) for one in rows)
     (KEPT / f"{name}.json").write_text(
         f'{{"machine": {json.dumps(machine)}, "month": "{time.strftime("%B %Y")}", "rows": [\n{lines}\n]}}\n')
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(TABLES))
-    parser.add_argument("--file", type=Path, help="what the command of the table has written elsewhere")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(MEASUREMENTS))
+    parser.add_argument("--file", type=Path, help="what the commands have written elsewhere")
     parser.add_argument("--on", default=this_machine(), metavar="MACHINE")
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
-    if unknown := set(options.names) - set(TABLES):
-        parser.error(f"no table is called {', '.join(unknown)}")
+    if unknown := set(options.names) - set(MEASUREMENTS):
+        parser.error(f"no measurement is called {', '.join(unknown)}")
     for name in options.names:
-        with tempfile.TemporaryDirectory() as folder:
-            file = options.file or Path(folder) / "results.json"
-            if not options.file:
-                measure(name, file)
-            keep(name, file, options.on)
-    if not options.check:
-        PAGE.write_text(page())
-    elif page() != PAGE.read_text():
-        sys.exit("docs/performance.md: a table is not what docs/performance holds: run `./dev performance`")
+        keep(name, lines_of(options.file) if options.file else measure(name), options.on)
+    generated.write({PAGE: {name: text_of(table) for name, table in TABLES.items()}}, options.check, "./dev performance")
     return 0
 
 

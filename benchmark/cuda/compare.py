@@ -56,6 +56,10 @@ def run(command, log):
 
 
 def build(arguments, programs, out):
+    if arguments.built:
+        for name in programs:
+            shutil.copy2(arguments.built / name, out)
+        return
     nvcc = shutil.which(arguments.nvcc)
     if not nvcc:
         fail(f"there is no {arguments.nvcc}; install CUDA's compiler or name it with --nvcc")
@@ -88,6 +92,8 @@ def ours(arguments, bench, names, out):
         command = [bench, name, "--device", arguments.device, "--json", file, "--min-time", str(arguments.min_time)]
         if name.startswith("tape"):
             command += ["--items", str(arguments.items)]
+        if arguments.no_budgets:
+            command.append("--no-budgets")
         run(command, out / "log.txt")
         results += objects(file.read_text()) if file.exists() else []
     return results
@@ -203,15 +209,20 @@ def tapes(mine, theirs):
               rows)
 
 
+def ways(hand):
+    """Times of the ways without an order."""
+    return {k: v for k, v in hand.items() if k.endswith("_ms") and k not in ("stream_ms", "deterministic_ms")}
+
+
 def reads(mine, theirs):
     rows = []
     for (bench, case), hand in theirs.items():
         row = mine.get((bench, case), {})
         fixed = mine.get((bench, case + "-deterministic"), {})
-        ways = {k: v for k, v in hand.items() if k.endswith("_ms") and k not in ("stream_ms", "deterministic_ms")}
-        name = min(ways, key=ways.get)
+        times = ways(hand)
+        name = min(times, key=times.get)
         a, b = (r.get("graph_ms", r.get("gradient_ms")) for r in (row, fixed))
-        rows.append([case, number(row.get("gradient_ms")), number(a), number(b), f"{number(ways[name])} {name[:-3]}", ratio(a, ways[name]),
+        rows.append([case, number(row.get("gradient_ms")), number(a), number(b), f"{number(times[name])} {name[:-3]}", ratio(a, times[name]),
                      number(hand["deterministic_ms"]), ratio(b, hand["deterministic_ms"]), number(hand["stream_ms"]),
                      ratio(row.get("gradient_ms"), hand["stream_ms"]), number(row.get("rel_err"), 2), number(row.get("launches"))])
     table("Derivatives by a number that all work items read, ms",
@@ -230,6 +241,25 @@ def sines(mine, theirs):
           ["case", "ours", "CUDA's", "ours / it", "ours, compiled by nvcc", "the same bits"], rows)
 
 
+# -- A line for each case -----------------------------------------------------
+
+def lines(results):
+    """Ours as they are, and what was written by hand as numbers of its own label."""
+    for group, both in results.items():
+        yield from both["ours"]
+        for hand in both["theirs"]:
+            yield {"bench": hand["bench"], "case": hand["case"], "device": "cuda", "threads": 1, "label": "by hand", **by_hand(group, hand)}
+
+
+def by_hand(group, hand):
+    if group == "tapes":
+        best = best_column(hand) or {}
+        return {"best_ms": best.get("ms"), "heap_bytes": best.get("heap_bytes"), "pair_ms": hand.get("pair_ms")}
+    if group == "reads":
+        return {"best_ms": min(ways(hand).values()), "fixed_ms": hand["deterministic_ms"]}
+    return {name: hand[name] for name in ("cuda_ms", "same_ms")}
+
+
 # -- All of it ----------------------------------------------------------------
 
 def parse():
@@ -238,12 +268,15 @@ def parse():
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--nvcc", default="nvcc")
     parser.add_argument("--arch", default="native", help="of nvcc: sm_90, ...")
+    parser.add_argument("--built", type=Path, metavar="FOLDER", help="with the programs, built elsewhere: nvcc is not needed")
     parser.add_argument("--only", action="append", choices=GROUPS, help="one group; may be repeated")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--items", type=int, default=1 << 20, help="of tapes")
     parser.add_argument("--replays", type=int, default=50, help="of a graph, for one time by hand")
     parser.add_argument("--min-time", type=float, default=0.1, help="seconds for one of our times")
     parser.add_argument("--out", type=Path, help="folder for programs, log and results.json")
+    parser.add_argument("--no-budgets", action="store_true", help="tapes have what memory they want only")
+    parser.add_argument("--json", type=Path, help="file for the results, a line for each case, as costate-bench writes them")
     parser.add_argument("--from", dest="stored", type=Path, help="print the tables of a results.json; run nothing")
     return parser.parse_args()
 
@@ -287,6 +320,8 @@ def main():
     out.mkdir(parents=True, exist_ok=True)
     results = measure(arguments, out)
     print(f"compare.py: results and log are in {out}", file=sys.stderr)
+    if arguments.json:
+        arguments.json.write_text("".join(json.dumps(line) + "\n" for line in lines(results)))
     return 0 if all(both["ours"] and both["theirs"] for both in results.values()) else 1
 
 

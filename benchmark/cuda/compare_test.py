@@ -85,6 +85,13 @@ class Tables(unittest.TestCase):
                          ["0.009", "0.006", "0.01", "0.004 persistent_per_block", "1.50", "0.005", "2.00", "0.006",
                           "1.50"])
 
+    def test_lines_hold_ours_and_what_is_by_hand(self):
+        sums = {"bench": "uniform-read", "case": "9-f32-sum", "atomic_ms": 1.0, "tree_ms": 0.5, "deterministic_ms": 0.7, "stream_ms": 0.1}
+        lines = list(compare.lines({"tapes": {"ours": [ours()], "theirs": [by_hand()]}, "reads": {"ours": [], "theirs": [sums]}}))
+        self.assertEqual(lines[0], ours())
+        self.assertEqual([(line["label"], line["best_ms"]) for line in lines[1:]], [("by hand", 0.05), ("by hand", 0.5)])
+        self.assertEqual(lines[2]["fixed_ms"], 0.7)
+
     def test_what_is_missing_is_said(self):
         text, complete = printed("tapes", [], [by_hand()])
         self.assertFalse(complete)
