@@ -13,6 +13,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
 #include <functional>
 #include <iostream>
 #include <memory>
@@ -147,8 +148,20 @@ std::string describe(uint64_t seed, const std::string &text) {
 }
 
 /// All at once, as far as the system can: several processes write.
-void write(const std::string &text) {
-  (void)!::write(STDOUT_FILENO, text.data(), text.size());
+void write(int file, const std::string &text) {
+  (void)!::write(file, text.data(), text.size());
+}
+
+/// What kernels of this process print from now on goes nowhere. Returns the
+/// output as it was.
+int silenceKernels() {
+  std::cout.flush();
+  int shown = dup(STDOUT_FILENO), nowhere = open("/dev/null", O_WRONLY);
+  if (shown < 0 || dup2(nowhere, STDOUT_FILENO) < 0)
+    throw std::system_error(errno, std::generic_category(),
+                            "the output of kernels cannot go to /dev/null");
+  close(nowhere);
+  return shown;
 }
 
 //===-- One worker --------------------------------------------------------===//
@@ -164,12 +177,13 @@ public:
     setenv("COSTATE_DEVICE", options.device.c_str(), 1);
     // NVIDIA's driver would keep each kernel on disk, and none comes again.
     setenv("CUDA_CACHE_DISABLE", "1", 0);
+    int findings = silenceKernels();
     while (!board.stopped && takeSeed()) {
       Verdict verdict = options.check(static_cast<unsigned>(mine.seed));
       ++mine.kinds[verdict.kind];
       mine.differences += static_cast<uint64_t>(verdict.differences);
       if (isFinding(verdict))
-        write(describe(mine.seed, verdict.text));
+        write(findings, describe(mine.seed, verdict.text));
       mine.seed = 0;
       if (isFinding(verdict))
         return;
