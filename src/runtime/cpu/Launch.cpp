@@ -174,9 +174,12 @@ static size_t totalBytes(std::span<const Buffer> buffers) {
 }
 
 /// Whether tapes may not fit: threads that share a small budget may lack even
-/// those of code that does not grow them.
+/// those of code that does not grow them. Code without records knows no dry
+/// run, and would write adjoints in it.
 static bool mayRunOut(const LaunchRequest &request, int runners) {
   const KernelCode &code = *request.code;
+  if (code.recordBytes == 0)
+    return false;
   return code.growsTape || (request.tapeBudget &&
                             request.tapeBudget / static_cast<size_t>(runners) <
                                 code.smallTapes());

@@ -52,6 +52,7 @@ KernelCode codeOf(Entry entry, bool growsTape = false) {
   code.entry = entry;
   code.sites = {Loc("hand.cpp", 7, 3)};
   code.growsTape = growsTape;
+  code.recordBytes = 8;
   code.parameters = {{Parameter::Role::Primal, 1}};
   return code;
 }
@@ -424,6 +425,31 @@ TEST_P(TapeLaunch, FewerThreadsShareABudgetThatIsTooSmallForAll) {
   ASSERT_TRUE(report.ok()) << report.error().text;
   EXPECT_EQ(frame.out[0], 400 * 399 / 2.0);
   EXPECT_EQ(frame.out[9], 36);
+}
+
+static void addBody(const void *raw, Worker *, int64_t begin, int64_t end,
+                    double *) {
+  const Frame &frame = *static_cast<const Frame *>(raw);
+  for (int64_t i = begin; i < end; ++i)
+    frame.out[i] += 1;
+}
+
+static void addEntry(Launch *launch, Worker *, const uint64_t *arguments) {
+  Frame *frame = frameOf(arguments);
+  costate_range(launch, addBody, frame, frame->workItems, nullptr, 0, 0, 0, 0,
+                1);
+}
+
+TEST_P(TapeLaunch, CodeWithoutRecordsRunsOnceWithinAnyBudget) {
+  start(24u << 20);
+  std::fill_n(frame.out, n, 0.0);
+  KernelCode code = codeOf(addEntry);
+  code.recordBytes = 0;
+  auto address = reinterpret_cast<uint64_t>(&frame);
+  LaunchRequest request{&code, {&address, 1}, {&adjoint, 1}};
+  request.tapeBudget = 100;
+  ASSERT_TRUE(device->launch(request).ok());
+  EXPECT_TRUE(unchanged());
 }
 
 TEST_P(TapeLaunch, TheDeepWorkItemMayMoveToAnotherWorker) {
