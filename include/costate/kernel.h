@@ -71,6 +71,7 @@ struct Chain {
   constexpr Chain(Mode mode)
       : mode(mode == Mode::Tangent ? Mode::Primal : mode),
         order(mode == Mode::Tangent) {}
+  constexpr bool operator==(const Chain &) const = default;
 };
 
 /// One argument of a launch; refers to the array, so it must not outlive it.

@@ -9,19 +9,25 @@ using namespace costate::detail;
 using runtime::ArrayStorage;
 using runtime::Box;
 
+void AccessSet::add(const ArrayUse &use) {
+  if (use.read || use.written)
+    busy.push_back(static_cast<uint32_t>(uses.size()));
+  uses.push_back(use);
+}
+
 /// What is both read and written may well have been written first.
 void AccessSet::tellCustomLaunches(Part part) const {
   if (!CustomScope::innermost())
     return;
-  for (size_t i = 0; part != Part::Writes && i < uses.size(); ++i)
-    if (uses[i].read)
+  for (size_t i : busy)
+    if (part != Part::Writes && uses[i].read)
       CustomScope::forEach([&](CustomScope &scope) {
         auto what = [&] { return useText(i); };
         auto array = uses[i].array->shared_from_this();
         uses[i].written ? scope.update(array, what) : scope.read(array, what);
       });
-  for (size_t i = 0; part != Part::Reads && i < uses.size(); ++i)
-    if (uses[i].written)
+  for (size_t i : busy)
+    if (part != Part::Reads && uses[i].written)
       CustomScope::forEach([&](CustomScope &scope) {
         scope.write(uses[i].array->shared_from_this(),
                     [&] { return useText(i); });
@@ -29,31 +35,31 @@ void AccessSet::tellCustomLaunches(Part part) const {
 }
 
 void AccessSet::tellWatchers(Part part) const {
-  for (size_t i = 0; part != Part::Writes && i < uses.size(); ++i)
-    if (uses[i].read && uses[i].array->isWatched())
+  for (size_t i : busy)
+    if (part != Part::Writes && uses[i].read && uses[i].array->isWatched())
       checked(uses[i].array->announceRead([this] { return readerText(); }));
-  for (size_t i = 0; part != Part::Reads && i < uses.size(); ++i)
-    if (uses[i].written && uses[i].array->isWatched())
+  for (size_t i : busy)
+    if (part != Part::Reads && uses[i].written && uses[i].array->isWatched())
       checked(uses[i].array->announce({*uses[i].array, writtenElements(i),
                                        [this] { return writerText(); }}));
 }
 
 void AccessSet::countWrites() const {
-  for (const ArrayUse &use : uses)
-    if (use.written)
-      use.array->countWrite();
+  for (size_t i : busy)
+    if (uses[i].written)
+      uses[i].array->countWrite();
 }
 
 void AccessSet::noteOthersWriting() const {
-  for (const ArrayUse &use : all())
-    if (use.written)
-      use.array->strangers.fetch_add(1);
+  for (size_t i : busy)
+    if (uses[i].written)
+      uses[i].array->strangers.fetch_add(1);
 }
 
 SingleUse::SingleUse(ArrayStorage &array, const Box *written, User user,
                      Loc loc)
     : written(written), user(user), loc(loc) {
-  uses.push_back({&array, written == nullptr, written != nullptr});
+  add({&array, written == nullptr, written != nullptr});
 }
 
 std::string SingleUse::useText(size_t use) const {

@@ -32,6 +32,7 @@ public:
 
 protected:
   ~AccessSet() = default;
+  void add(const ArrayUse &use);
 
   /// "argument 2 of kernel `relax`", "an array of f64 of shape (3)"
   virtual std::string useText(size_t use) const = 0;
@@ -40,6 +41,11 @@ protected:
   virtual runtime::Box writtenElements(size_t use) const = 0;
 
   Uses uses;
+
+private:
+  /// Those that read or write, which are few of many where a kernel gets all
+  /// arrays of a simulation.
+  boost::container::small_vector<uint32_t, 8> busy;
 };
 
 /// Of one array, by somebody who has no kernel.

@@ -2,6 +2,7 @@
 
 #include "api/Call.h"
 #include "api/Checked.h"
+#include "api/Launch.h"
 #include "costate/detail/bound_arguments.h"
 #include "costate/detail/default_device.h"
 #include "costate/device.h"
@@ -317,18 +318,21 @@ BoundArguments::BoundArguments(const Kernel &kernel,
                                std::span<const ArgumentValue> values)
     : kernel(kernel),
       given(std::make_shared<Call>(bind(kernel.shared(), values))),
-      own(std::make_shared<Call>(*given)) {}
+      own(std::make_shared<KeptLaunches>(*given)) {
+  for (size_t i = 0; i < values.size(); ++i)
+    if (!given->arguments[i].array)
+      scalars.push_back(i);
+}
 
 void BoundArguments::setScalars(Call &call,
-                                std::span<const ArgumentValue> scalars) {
+                                std::span<const ArgumentValue> values) const {
   const KernelImpl &kernel = *call.kernel;
-  const std::vector<syntax::Argument> &declared = kernel.program->arguments();
-  size_t count = 0;
-  for (size_t i = 0; i < declared.size(); ++i)
-    if (!declared[i].isArray() && count++ < scalars.size())
-      bindScalar(kernel, i, declared[i], scalars[count - 1], call.arguments[i]);
-  if (count != scalars.size())
+  if (values.size() != scalars.size())
     raise(ErrorCode::BadArgument,
-          kernel.title() + " takes " + std::to_string(count) +
-              " scalars, but was given " + std::to_string(scalars.size()));
+          kernel.title() + " takes " + std::to_string(scalars.size()) +
+              " scalars, but was given " + std::to_string(values.size()));
+  const std::vector<syntax::Argument> &declared = kernel.program->arguments();
+  for (size_t k = 0; k < values.size(); ++k)
+    bindScalar(kernel, scalars[k], declared[scalars[k]], values[k],
+               call.arguments[scalars[k]]);
 }

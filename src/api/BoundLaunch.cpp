@@ -31,21 +31,35 @@ static bool isWritten(const Access &access,
 BoundLaunch::BoundLaunch(const Call &call, Chain chain, Compiled &compiled)
     : call(call), chain(chain), compiled(compiled), code(*compiled.code) {
   uses.reserve(code.parameters.size());
+  size_t place = 0;
   for (const runtime::Parameter &parameter : code.parameters) {
     hasAdjoints |= parameter.role == Role::Adjoint;
     ArrayStorage *array =
         isProvided(parameter) ? nullptr : arrayOf(call, parameter);
     const Access &access = code.accesses[parameter.argument];
     // A gradient leaves memory of the primal as it is, and a check all memory.
-    bool isKept = (isGradient() && parameter.role == Role::Primal) ||
-                  chain.mode == Mode::Check;
-    ArrayUse &use = uses.emplace_back();
+    bool keepsMemory = (isGradient() && parameter.role == Role::Primal) ||
+                       chain.mode == Mode::Check;
     if (!array)
-      continue;
-    use.array = array;
-    use.read =
-        parameter.isArgument() && (isGradient() ? access.needed : access.read);
-    use.written = !isKept && isWritten(access, parameter);
+      changing.push_back({uses.size(), place});
+    place += 1 + static_cast<size_t>(std::max(parameter.rank, 0));
+    if (!array)
+      add({});
+    else
+      add({array,
+           parameter.isArgument() &&
+               (isGradient() ? access.needed : access.read),
+           !keepsMemory && isWritten(access, parameter)});
+  }
+  noteReloads();
+}
+
+void BoundLaunch::noteReloads() {
+  for (size_t i = 0; i < code.accesses.size(); ++i) {
+    const Access &access = code.accesses[i];
+    canReload |= !isGradient() && access.read && access.written;
+    if (isGradient() && access.reloaded && !reloaded)
+      reloaded = i;
   }
 }
 
@@ -118,8 +132,12 @@ static bool haveTheirOwn(const AccessSet::Uses &uses) {
 }
 
 void BoundLaunch::requireApart() const {
-  if (haveTheirOwn(uses) || areApart(uses))
+  if (isApart)
     return;
+  if (haveTheirOwn(uses) || areApart(uses)) {
+    isApart = isKept;
+    return;
+  }
   for (size_t i = 0; i < uses.size(); ++i)
     for (size_t j = i + 1; uses[i].array && j < uses.size(); ++j)
       if (uses[j].array && !mayShare(i, j))
@@ -136,7 +154,8 @@ void BoundLaunch::requireApart() const {
 
 BoundLaunch::Workspace BoundLaunch::makeWorkspace() const {
   Workspace workspace;
-  for (const runtime::Parameter &parameter : code.parameters) {
+  for (auto [i, _] : changing) {
+    const runtime::Parameter &parameter = code.parameters[i];
     if (!isProvided(parameter) || parameter.role == Role::Version)
       continue;
     if (!workspace.memory)
@@ -156,6 +175,20 @@ BoundLaunch::Workspace BoundLaunch::makeWorkspace() const {
   return workspace;
 }
 
+uint64_t BoundLaunch::slot(size_t i, const VersionArrays &versions,
+                           OwnBuffer &own) const {
+  const runtime::Parameter &parameter = code.parameters[i];
+  const ArrayStorage *array = uses[i].array;
+  if (!array && !isProvided(parameter))
+    return call.arguments[parameter.argument].bits;
+  runtime::Buffer buffer = versions.find(parameter);
+  if (array && !buffer.address)
+    buffer = array->buffer;
+  if (!array && parameter.role != Role::Version)
+    buffer = *own++;
+  return reinterpret_cast<uint64_t>(buffer.address);
+}
+
 /// What the code is given: scalars, addresses and extents.
 std::vector<uint64_t> BoundLaunch::slots(const VersionArrays &versions,
                                          const Workspace &workspace) const {
@@ -164,20 +197,12 @@ std::vector<uint64_t> BoundLaunch::slots(const VersionArrays &versions,
   auto own = workspace.buffers.begin();
   for (size_t i = 0; i < uses.size(); ++i) {
     const runtime::Parameter &parameter = code.parameters[i];
-    const ArrayStorage *array = uses[i].array;
-    if (!array && !isProvided(parameter)) {
-      slots.push_back(call.arguments[parameter.argument].bits);
+    slots.push_back(slot(i, versions, own));
+    if (parameter.rank < 0)
       continue;
-    }
-    runtime::Buffer buffer = versions.find(parameter);
-    if (array && !buffer.address)
-      buffer = array->buffer;
-    if (!array) {
+    const ArrayStorage *array = uses[i].array;
+    if (!array)
       array = arrayOf(call, parameter);
-      if (parameter.role != Role::Version)
-        buffer = *own++;
-    }
-    slots.push_back(reinterpret_cast<uint64_t>(buffer.address));
     for (int64_t extent : array->extents)
       slots.push_back(static_cast<uint64_t>(extent));
   }
@@ -214,6 +239,18 @@ size_t BoundLaunch::tapeBudget() const {
 
 runtime::KeptLaunch BoundLaunch::request(const VersionArrays &versions,
                                          const Workspace &workspace) const {
+  if (!isKept)
+    return newRequest(versions, workspace);
+  if (!known)
+    return known.emplace(newRequest(versions, workspace));
+  auto own = workspace.buffers.begin();
+  for (auto [i, place] : changing)
+    known->arguments[place] = slot(i, versions, own);
+  return *known;
+}
+
+runtime::KeptLaunch BoundLaunch::newRequest(const VersionArrays &versions,
+                                            const Workspace &workspace) const {
   runtime::KeptLaunch launch{&code, slots(versions, workspace),
                              {},    call.kernel->options.deterministic,
                              quiet, tapeBudget()};

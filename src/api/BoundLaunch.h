@@ -5,6 +5,8 @@
 #include "api/VersionArrays.h"
 #include "runtime/Graph.h"
 
+#include <optional>
+
 namespace costate::detail {
 
 /// The code is that of the kernel, or of one of its derivatives. As an
@@ -22,6 +24,15 @@ public:
   bool fromMemory = false; ///< see Derivation
 
   bool isGradient() const { return chain.mode == Mode::Gradient; }
+  /// A primal that gradients may reload stores of.
+  bool canReload = false;
+  /// The argument whose stores a gradient reloads, if there is one.
+  std::optional<size_t> reloaded;
+
+  /// It will run many times, by one thread at a time, with other scalars in
+  /// `call` and copies of versions only: what follows from the arrays is found
+  /// once.
+  void keep() { isKept = true; }
   /// The adjoints and tangents that it writes.
   std::vector<std::shared_ptr<runtime::ArrayStorage>> derivatives() const;
   runtime::Box writtenElements(size_t use) const override;
@@ -54,11 +65,17 @@ private:
   size_t tapeBudget() const;
   /// Those, in the order in which they are tried.
   std::vector<compiler::Derivation> waysToSaveLess() const;
+  void noteReloads();
+  runtime::KeptLaunch newRequest(const VersionArrays &versions,
+                                 const Workspace &workspace) const;
   bool isLeftOut(const runtime::Parameter &parameter) const;
   bool mayShare(size_t one, size_t other) const;
   std::vector<uint64_t> countedFrom(const runtime::KernelCode &code,
                                     std::span<const uint64_t> slots,
                                     const VersionArrays &versions) const;
+  using OwnBuffer = std::vector<runtime::Buffer>::const_iterator;
+  /// The first slot of parameter `i`; `own` is the next of the workspace.
+  uint64_t slot(size_t i, const VersionArrays &versions, OwnBuffer &own) const;
   std::vector<uint64_t> slots(const VersionArrays &versions,
                               const Workspace &workspace) const;
 
@@ -67,6 +84,14 @@ private:
   std::string writerText() const override;
 
   bool hasAdjoints = false;
+  bool isKept = false;
+  mutable bool isApart = false; ///< known, if it is kept
+  mutable std::optional<runtime::KeptLaunch> known;
+  /// Parameters whose first slot is another one each time, and its place.
+  struct Changing {
+    size_t parameter, place;
+  };
+  std::vector<Changing> changing;
 };
 
 } // namespace costate::detail

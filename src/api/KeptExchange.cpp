@@ -16,7 +16,7 @@ public:
   KeptExchange(std::string what, std::vector<AnyArray> written)
       : what(std::move(what)), written(std::move(written)) {
     for (const AnyArray &array : this->written) {
-      uses.push_back({array.storage().get(), false, true});
+      add({array.storage().get(), false, true});
       boxes.push_back(runtime::Box::whole(array.storage()->extents));
     }
   }

@@ -131,13 +131,13 @@ void Kernel::launch_with(InitialState state, Mode mode,
   launchFromInitialState(detail::bind(impl.get(), values), wanted);
 }
 
-/// Has a call of its own.
+/// Has launches of its own.
 class BoundArguments::User {
 public:
   explicit User(BoundArguments &arguments)
       : arguments(arguments), isFirst(!arguments.isUsed.test_and_set()),
-        call(isFirst ? arguments.own
-                     : std::make_shared<Call>(*arguments.given)) {}
+        launches(isFirst ? arguments.own
+                         : std::make_shared<KeptLaunches>(*arguments.given)) {}
   ~User() {
     if (isFirst)
       arguments.isUsed.clear();
@@ -150,7 +150,7 @@ private:
   const bool isFirst;
 
 public:
-  const std::shared_ptr<Call> call;
+  const std::shared_ptr<KeptLaunches> launches;
 };
 
 void BoundArguments::launch(Mode mode, std::span<const ArgumentValue> scalars) {
@@ -158,8 +158,8 @@ void BoundArguments::launch(Mode mode, std::span<const ArgumentValue> scalars) {
   checked(checkNotTorn());
   Chain wanted = extended(*kernel.shared(), kernel.derivation(), mode);
   User user(*this);
-  setScalars(*user.call, scalars);
-  detail::launch(*user.call, wanted);
+  setScalars(user.launches->call, scalars);
+  user.launches->launch(wanted);
 }
 
 void BoundArguments::launch(InitialState state, Mode mode,
@@ -168,8 +168,8 @@ void BoundArguments::launch(InitialState state, Mode mode,
   checked(checkNotTorn());
   Chain wanted = extended(state, *kernel.shared(), kernel.derivation(), mode);
   User user(*this);
-  setScalars(*user.call, scalars);
-  launchFromInitialState(*user.call, wanted);
+  setScalars(user.launches->call, scalars);
+  user.launches->launchFromInitialState(wanted);
 }
 
 const std::string &Kernel::name() const { return impl->program->name(); }

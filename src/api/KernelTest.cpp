@@ -305,6 +305,72 @@ TEST_F(Kernels, LaunchAgainWithOtherScalars) {
   }
 }
 
+TEST_F(Kernels, LaunchAgainFromOtherContents) {
+  auto square = [](ArrayRef<double, 1> a, Scalar<double> factor) {
+    parallel(a.size(0), [&](Index i) { a(i) = factor * a(i) * a(i); });
+  };
+  BoundArguments bound(kernel("square", square), Values{x, 1.0});
+  for (double factor : {2.0, 3.0}) {
+    x.fill(factor);
+    x.grad().fill(1);
+    bound.launch(initial_state, Mode::Gradient, Values{factor});
+    EXPECT_DOUBLE_EQ(x.grad().to_host()[10], 2 * factor * factor);
+    EXPECT_EQ(x.to_host()[10], factor);
+  }
+}
+
+TEST_F(Kernels, LookAtMemoryInEachGradientOfBoundArguments) {
+  auto twice = [](ArrayRef<double, 1> from, ArrayRef<double, 1> to,
+                  Scalar<double> factor) {
+    parallel(from.size(0), [&](Index i) { to(i) = factor * from(i); });
+    parallel(to.size(0), [&](Index i) { to(i) = to(i) * to(i) * to(i); });
+  };
+  BoundArguments bound(kernel("twice", twice), Values{x, y, 1.0});
+  auto gradient = [&](double factor) {
+    x.grad().fill(0);
+    y.grad().fill(1);
+    bound.launch(Mode::Gradient, Values{factor});
+    return x.grad().to_host()[10];
+  };
+  for (int round = 0; round < 2; ++round) {
+    bound.launch(Mode::Primal, Values{2.0});
+    y.fill(1);
+    expectError(ErrorCode::CannotReplay, {}, [&] { gradient(2); });
+    x.grad().fill(0);
+    y.grad().fill(1);
+    bound.launch(initial_state, Mode::Gradient, Values{2.0});
+    EXPECT_NEAR(x.grad().to_host()[10], 24 * 0.6 * 0.6, 1e-12);
+  }
+}
+
+TEST_F(Kernels, RefuseBoundArgumentsWithMemoryInCommonEachTime) {
+  BoundArguments bound(scale, Values{x, x, 3.0});
+  for (int round = 0; round < 2; ++round)
+    expectError(ErrorCode::BadArgument, {"the same array"},
+                [&] { bound.launch(Mode::Primal, Values{3.0}); });
+}
+
+TEST_F(Kernels, RecordAndCaptureBoundArguments) {
+  BoundArguments bound(scale, Values{x, y, 3.0});
+  for (double factor : {3.0, 5.0}) {
+    bound.launch(Mode::Primal, Values{1.0});
+    Tape tape;
+    {
+      auto recording = tape.record();
+      bound.launch(Mode::Primal, Values{factor});
+      sum(y, loss);
+    }
+    x.grad().fill(0);
+    loss.grad().fill(1);
+    tape.backward();
+    EXPECT_DOUBLE_EQ(x.grad().to_host()[10], 2 * factor * 0.6);
+    Graph graph =
+        device.capture([&] { bound.launch(Mode::Primal, Values{factor + 1}); });
+    graph.replay();
+    EXPECT_DOUBLE_EQ(y.to_host()[10], (factor + 1) * 0.6 * 0.6);
+  }
+}
+
 TEST_F(Kernels, RefuseOtherScalarsAsArguments) {
   expectError(ErrorCode::BadArgument, {"takes 3 arguments"},
               [&] { BoundArguments(scale, Values{x, y}); });

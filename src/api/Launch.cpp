@@ -8,6 +8,8 @@
 #include "api/PastLaunch.h"
 #include "api/Recording.h"
 
+#include <algorithm>
+
 using namespace costate;
 using namespace costate::api;
 using namespace costate::detail;
@@ -35,11 +37,14 @@ static void runRecorded(const BoundLaunch &launch, TapeImpl &tape) {
   recordEntry(tape, std::move(entry), [&] { launched.run(); });
 }
 
-void detail::launch(const Call &call, Chain chain) {
-  noteStrangersOf(call);
+static BoundLaunch launchByHand(const Call &call, Chain chain) {
   compiler::Derivation derivation = derivationByHand(call, chain);
   BoundLaunch launch(call, chain, codeFor(call, derivation));
   launch.fromMemory = derivation.fromMemory;
+  return launch;
+}
+
+static void runByHand(const BoundLaunch &launch) {
   launch.tellCustomLaunches();
   VersionArrays versions;
   if (launch.isGradient())
@@ -55,6 +60,11 @@ void detail::launch(const Call &call, Chain chain) {
   else
     launch.run();
   rememberLaunch(launch);
+}
+
+void detail::launch(const Call &call, Chain chain) {
+  noteStrangersOf(call);
+  runByHand(launchByHand(call, chain));
 }
 
 //===-- From the initial state --------------------------------------------===//
@@ -98,15 +108,28 @@ private:
 };
 } // namespace
 
-void detail::launchFromInitialState(const Call &call, Chain chain) {
-  using Part = AccessSet::Part;
+static void prepareFromStart(const Call &call) {
   noteStrangersOf(call);
-  requireNoCapture("take the gradient of " + call.kernel->title() +
-                   " from the initial state, which copies arrays");
-  compiler::Derivation derivation = derivationOf(call, chain);
-  BoundLaunch gradient(call, chain, codeFor(call, derivation));
+  if (Capture::current())
+    requireNoCapture("take the gradient of " + call.kernel->title() +
+                     " from the initial state, which copies arrays");
+}
+
+static BoundLaunch gradientFromStart(const Call &call, Chain chain) {
+  return BoundLaunch(call, chain, codeFor(call, derivationOf(call, chain)));
+}
+
+static BoundLaunch recordingFor(const BoundLaunch &gradient) {
+  const Call &call = gradient.call;
+  compiler::Derivation derivation = derivationOf(call, gradient.chain);
   derivation.mode = compiler::Mode::Recording;
-  BoundLaunch recording(call, {Mode::Recording}, codeFor(call, derivation));
+  return BoundLaunch(call, {Mode::Recording}, codeFor(call, derivation));
+}
+
+static void runFromStart(const BoundLaunch &gradient,
+                         const BoundLaunch &recording) {
+  using Part = AccessSet::Part;
+  const Call &call = gradient.call;
   recording.requireApart();
   recording.tellCustomLaunches(Part::Reads);
   gradient.tellCustomLaunches(Part::Writes);
@@ -117,4 +140,39 @@ void detail::launchFromInitialState(const Call &call, Chain chain) {
   recording.execute(versions);
   gradient.run(versions);
   recordGradient(gradient);
+}
+
+void detail::launchFromInitialState(const Call &call, Chain chain) {
+  prepareFromStart(call);
+  BoundLaunch gradient = gradientFromStart(call, chain);
+  runFromStart(gradient, recordingFor(gradient));
+}
+
+//===-- Again and again ---------------------------------------------------===//
+
+static std::unique_ptr<BoundLaunch> kept(BoundLaunch launch) {
+  launch.keep();
+  return std::make_unique<BoundLaunch>(std::move(launch));
+}
+
+void KeptLaunches::launch(Chain chain) {
+  if (Capture::current()) // whose code is another one
+    return detail::launch(call, chain);
+  noteStrangersOf(call);
+  auto found = std::ranges::find(byHand, chain, &Kept::chain);
+  if (found == byHand.end())
+    found = byHand.insert(found, {chain, kept(launchByHand(call, chain)), {}});
+  runByHand(*found->launch);
+}
+
+void KeptLaunches::launchFromInitialState(Chain chain) {
+  prepareFromStart(call);
+  auto found = std::ranges::find(fromStart, chain, &Kept::chain);
+  if (found == fromStart.end()) {
+    auto gradient = kept(gradientFromStart(call, chain));
+    auto recording = kept(recordingFor(*gradient));
+    found = fromStart.insert(
+        found, {chain, std::move(gradient), std::move(recording)});
+  }
+  runFromStart(*found->launch, *found->recording);
 }

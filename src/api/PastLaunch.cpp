@@ -40,14 +40,8 @@ static std::optional<PastLaunch> recall(const Call &call) {
 }
 
 /// Only kernels that read what they write can reload their own stores.
-static bool canReload(const runtime::KernelCode &code) {
-  return std::ranges::any_of(code.accesses, [](const Access &access) {
-    return access.read && access.written;
-  });
-}
-
 void detail::rememberLaunch(const BoundLaunch &launch) {
-  if (!canReload(launch.code))
+  if (!launch.canReload)
     return;
   size_t arguments = launch.call.arguments.size();
   PastLaunch past;
@@ -70,14 +64,13 @@ namespace {
 class ReplayCheck {
 public:
   explicit ReplayCheck(const BoundLaunch &gradient)
-      : call(gradient.call), code(gradient.code), order(gradient.chain.order) {}
+      : call(gradient.call), code(gradient.code), order(gradient.chain.order),
+        reloaded(gradient.reloaded) {}
 
   std::optional<Failure> run() {
     if (!code.overwritten.empty())
       return Failure{ErrorCode::CannotReplay, code.overwritten};
-    while (reloaded < code.accesses.size() && !code.accesses[reloaded].reloaded)
-      ++reloaded;
-    if (reloaded == code.accesses.size())
+    if (!reloaded)
       return std::nullopt;
     std::optional<PastLaunch> past = recall(call);
     if (!past)
@@ -92,7 +85,7 @@ public:
 private:
   Failure refusal(const std::string &situation) const {
     std::string what =
-        "what the kernel stored in " + nameOf(*call.kernel, reloaded);
+        "what the kernel stored in " + nameOf(*call.kernel, *reloaded);
     std::string launch = "jvp";
     for (unsigned k = 1; k < order; ++k)
       launch = "tangent()." + launch;
@@ -139,7 +132,7 @@ private:
   const Call &call;
   const runtime::KernelCode &code;
   const unsigned order;
-  size_t reloaded = 0;
+  const std::optional<size_t> reloaded;
 };
 } // namespace
 

@@ -8,6 +8,7 @@
 namespace costate::detail {
 
 struct Call;
+class KeptLaunches;
 
 /// Those of one kernel, whose arrays it keeps alive. Safe to use from several
 /// threads.
@@ -24,10 +25,11 @@ public:
 
 private:
   class User;
-  static void setScalars(Call &call, std::span<const ArgumentValue> scalars);
+  void setScalars(Call &call, std::span<const ArgumentValue> scalars) const;
 
   std::shared_ptr<const Call> given;
-  std::shared_ptr<Call> own; ///< of the launch that has set `isUsed`
+  std::vector<size_t> scalars;       ///< which arguments they are
+  std::shared_ptr<KeptLaunches> own; ///< of the launch that has set `isUsed`
   std::atomic_flag isUsed;
 };
 
