@@ -184,8 +184,44 @@ def functions_of_torch():
         def backward(ctx, slope):
             a, b, _ = ctx.saved_tensors
             return torch.empty_like(a), torch.empty_like(b), None
-    return {"torch_function": qd.torch_function(language_kernel(), outputs={3: 0}), "register_autograd": nothing,
-            "torch.autograd.Function": Empty.apply, "an addition": lambda a, b, c: a + b}
+    functions = {"torch_function": qd.torch_function(language_kernel(), outputs={3: 0}), "register_autograd": nothing,
+                 "torch.autograd.Function": Empty.apply, "an addition": lambda a, b, c: a + b}
+    try:
+        import warp  # noqa: F401
+    except ImportError:
+        return functions
+    return {**functions, "Warp": function_of_warp()}
+
+
+def function_of_warp():
+    """The kernel of `language_kernel` in the way of Warp's documentation: launches in an autograd.Function."""
+    import torch
+    import warp as wp
+    wp.config.quiet = True
+    wp.init()
+    Arrays = wp.array(dtype=wp.float64)
+
+    @wp.kernel
+    def add(a: Arrays, b: Arrays, c: Arrays, d: Arrays):
+        i = wp.tid()
+        d[i] = a[i] + b[i] + c[i]
+
+    class Add(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a, b, c):
+            d = torch.zeros_like(a)
+            ctx.inputs = [wp.from_torch(x.detach(), requires_grad=True) for x in (a, b, c)]
+            ctx.output = wp.from_torch(d, requires_grad=True)
+            wp.launch(add, dim=1, inputs=ctx.inputs, outputs=[ctx.output], device=ctx.output.device)
+            return d
+
+        @staticmethod
+        def backward(ctx, slope):
+            slopes = [x.grad for x in ctx.inputs]
+            wp.launch(add, dim=1, inputs=ctx.inputs, outputs=[ctx.output], adj_inputs=slopes,
+                      adj_outputs=[wp.from_torch(slope.clone())], adjoint=True, device=ctx.output.device)
+            return tuple(wp.to_torch(x) for x in slopes)
+    return Add.apply
 
 
 def main():
