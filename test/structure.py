@@ -14,7 +14,7 @@ def run(root, build, preset):
     counts = Counts()
     for script, *of in (("check_layers.py", build), ("check_python.py",), ("check_operations.py",), ("check_tables.py",), ("check_rules.py",),
                         ("check_text.py",), ("check_style.py",), ("check_costs.py",), ("check_thread_local.py",), ("check_workflow.py",),
-                        ("performance.py", "--check")):
+                        ("performance.py", "--check"), ("names.py", "--check")):
         counts.check(script, subprocess.run([sys.executable, root / "tools" / script, *of],
                                             capture_output=True, text=True))
     tables = root / "benchmark/cuda/compare_test.py"

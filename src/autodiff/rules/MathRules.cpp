@@ -101,10 +101,12 @@ Factor tanRule(const RuleArguments &a, unsigned) {
 
 Number chord(Number x) { return ((1 - x) * (1 + x)).root(); }
 
+/// 1 / sqrt(1 - x^2)
 Factor asinRule(const RuleArguments &a, unsigned) {
   return times(1 / chord(operand(a)));
 }
 
+/// -1 / sqrt(1 - x^2)
 Factor acosRule(const RuleArguments &a, unsigned) {
   return times(-(1 / chord(operand(a))));
 }
@@ -134,6 +136,7 @@ Factor tanhRule(const RuleArguments &a, unsigned) {
   return times((1 - y) * (1 + y));
 }
 
+/// 1 / sqrt(1 + x^2)
 Factor asinhRule(const RuleArguments &a, unsigned) {
   Number x = operand(a);
   return times(1 / x.of<ir::HypotOp>(x.constant(1)));
@@ -155,10 +158,12 @@ Number bell(Number x, int sign) {
   return sign * 2 * std::numbers::inv_sqrtpi * (-(x * x)).of<ir::ExpOp>();
 }
 
+/// 2 / sqrt(pi) exp(-x^2)
 Factor erfRule(const RuleArguments &a, unsigned) {
   return times(bell(operand(a), 1));
 }
 
+/// -2 / sqrt(pi) exp(-x^2)
 Factor erfcRule(const RuleArguments &a, unsigned) {
   return times(bell(operand(a), -1));
 }
