@@ -88,7 +88,9 @@ void Results::print() const {
   }
 }
 
-void Results::writeJson(const std::filesystem::path &file) const {
+void Results::write() const {
+  if (file.empty())
+    return;
   std::ofstream out(file);
   out.precision(9);
   for (const Row &row : rows) {

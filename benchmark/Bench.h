@@ -33,7 +33,9 @@ struct Options {
   std::vector<int> threads;   ///< numbers of threads to measure with
   double minTime = 0.3;       ///< seconds that one measurement repeats for
   bool smoke = false;         ///< the smallest case only, each thing once
+  bool processor = false;     ///< its time, all threads together
   bool noBudgets = false;     ///< of tapes
+  bool timesOnly = false;     ///< without what shows that results are right
   size_t items = 0; ///< of benchmarks that have items; 0: as they like
   bool isHost() const { return device == "cpu" || device == "simt"; }
 };
@@ -54,20 +56,26 @@ struct Row {
 
 class Results {
 public:
-  explicit Results(std::string device, std::string label = "")
-      : device(std::move(device)), label(std::move(label)) {}
+  /// `file`: where cases are written as soon as they are complete, so that they
+  /// stay if a later one fails; empty: nowhere.
+  explicit Results(std::string device, std::string label = "",
+                   std::filesystem::path file = {})
+      : device(std::move(device)), label(std::move(label)),
+        file(std::move(file)) {}
   void begin(std::string bench) { current = std::move(bench); }
   /// `name`: the stem of the input file, or the size.
   Row &add(const std::string &name, int threads) {
+    write();
     return rows.emplace_back(Row{current, name, device, threads, {}});
   }
   /// An aligned table per benchmark; a column for each metric.
   void print() const;
   /// One JSON object per line.
-  void writeJson(const std::filesystem::path &file) const;
+  void write() const;
 
 private:
   std::string device, label, current;
+  std::filesystem::path file;
   std::deque<Row> rows; // references stay valid
 };
 
@@ -87,6 +95,19 @@ struct Registration {
   }
 };
 
+/// Milliseconds, of the processor: all threads together.
+inline double processorNow() {
+  return 1e3 * double(std::clock()) / CLOCKS_PER_SEC;
+}
+
+/// Milliseconds, of the clock that the options choose.
+inline double now(const Options &options) {
+  if (options.processor)
+    return processorNow();
+  auto time = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double, std::milli>(time).count();
+}
+
 /// The least of repeated runs of `f`, which ends with its work done, by `now`,
 /// a clock in milliseconds.
 template <class F, class Now>
@@ -103,16 +124,12 @@ double leastOf(const Options &options, F &&f, Now now) {
 }
 
 template <class F> double milliseconds(const Options &options, F &&f) {
-  return leastOf(options, f, [] {
-    auto now = std::chrono::steady_clock::now().time_since_epoch();
-    return std::chrono::duration<double, std::milli>(now).count();
-  });
+  return leastOf(options, f, [&] { return now(options); });
 }
 
 /// Of the processor, all threads together.
 template <class F> double processorMilliseconds(const Options &options, F &&f) {
-  return leastOf(options, f,
-                 [] { return 1e3 * double(std::clock()) / CLOCKS_PER_SEC; });
+  return leastOf(options, f, processorNow);
 }
 
 /// One of many launches that nobody waits for in between: the best mean of
@@ -121,13 +138,11 @@ template <class F>
 double steadyMilliseconds(const Options &options, const Device &device,
                           F &&launch) {
   auto row = [&](int launches) {
-    auto start = std::chrono::steady_clock::now();
+    double start = now(options);
     for (int k = 0; k < launches; ++k)
       launch();
     device.synchronize();
-    std::chrono::duration<double, std::milli> taken =
-        std::chrono::steady_clock::now() - start;
-    return taken.count() / launches;
+    return (now(options) - start) / launches;
   };
   row(1); // compiles, and makes room
   double best = row(1);

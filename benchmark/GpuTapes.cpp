@@ -166,7 +166,8 @@ void measureAll(const Options &options, Results &results,
     Device device = Device::open(options.device, {.threads = threads});
     Row &row = results.add(name, threads);
     Measured free = measure(options, work, device, row);
-    if (work.body == TapeBody::Proof && options.device != "cpu")
+    if (work.body == TapeBody::Proof && options.device != "cpu" &&
+        !options.timesOnly)
       row.set("differing_from_cpu", differingFromCpu(work, free.gradients));
     if (!hasBudget<DeviceOptions> || options.device == "cpu" ||
         options.noBudgets)

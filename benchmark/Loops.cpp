@@ -116,7 +116,7 @@ void measureVolume(const Options &options, Results &results) {
 void loops(const Options &options, Results &results) {
   int32_t long_ = options.smoke ? 1000 : 10'000'000;
   measure(options, results, "one_of_" + std::to_string(long_), {long_});
-  if (options.device == "cpu") // GPUs have budgets of their own
+  if (options.device == "cpu" && !options.noBudgets) // GPUs have their own
     for (size_t megabytes : {1, 64})
       measure(options, results,
               "one_of_" + std::to_string(long_) + "_in_" +

@@ -66,7 +66,8 @@ void mpmGrid(const Options &options, Results &results) {
     for (int threads : options.threads) {
       Row &row = results.add(nameOf(scene), threads);
       measure(options, scene, threads, row);
-      addDifferences(options, scene, threads, row);
+      if (!options.timesOnly)
+        addDifferences(options, scene, threads, row);
     }
   }
 }

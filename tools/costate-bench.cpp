@@ -53,13 +53,12 @@ static int run(const std::vector<std::string> &names, const Options &options,
   std::vector<Bench> chosen;
   for (const std::string &name : names)
     chosen.push_back(find(name));
-  Results results(options.device, options.label);
+  Results results(options.device, options.label, json);
   for (const Bench &bench : chosen) {
     results.begin(bench.name);
     bench.function(options, results);
-    if (!json.empty())
-      results.writeJson(json); // what is measured stays if a later one fails
   }
+  results.write();
   results.print();
   return 0;
 }
@@ -89,8 +88,12 @@ int main(int argc, char **argv) {
   app.add_option("--items", options.items,
                  "items of benchmarks that have some");
   app.add_option("--min-time", options.minTime, "seconds per measurement");
+  app.add_flag("--processor-time", options.processor,
+               "of all threads together, where the machine has other work");
   app.add_flag("--no-budgets", options.noBudgets,
                "tapes have what memory they want only");
+  app.add_flag("--times-only", options.timesOnly,
+               "without what shows that results are right");
   app.add_flag("--smoke", options.smoke, "run the smallest case once");
   app.add_flag("--list", listOnly, "print the names of the benchmarks");
   CLI11_PARSE(app, argc, argv);

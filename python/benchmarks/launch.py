@@ -6,12 +6,16 @@ as good as nothing. Microseconds per launch, the best of several rounds.
 
 import argparse
 import gc
-import json
+import os
+import subprocess
 import sys
+import tempfile
 import time
 
 from costate import _core
 from costate._core import Array, DType, Op
+
+import results
 
 HERE = _core.Loc(__file__, 1)
 
@@ -224,6 +228,23 @@ def function_of_warp():
     return Add.apply
 
 
+def import_rows(rounds=5):
+    """Of processes that import nothing else, in processor time, once the bytecode of all modules is kept."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = dict(os.environ, PYTHONPYCACHEPREFIX=folder, PYTHONDONTWRITEBYTECODE="")
+        for name, before in (("costate", ""), ("numpy", ""), ("costate after numpy", "import numpy")):
+            code = f"{before}\nimport time; start = time.process_time()\nimport {name.split()[0]}\nprint(time.process_time() - start)"
+            yield name, best(rounds, lambda: 1e3 * float(subprocess.check_output([sys.executable, "-c", code], env=environment)))
+
+
+def full_names(table):
+    """Names that are set in go on the one before."""
+    whole = ""
+    for name, value in table:
+        whole = name if not name.startswith(" ") else whole
+        yield name if whole == name else f"{whole}, {name.strip()}", value
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--device", default="cpu")
@@ -239,11 +260,15 @@ def main():
     print(f"{'launch':36} {'us':>8} {'over C++':>9}")
     for name, microseconds in table:
         print(f"{name:36} {microseconds:8.2f} {microseconds - plain:9.2f}")
+    imported = list(import_rows())
+    print(f"\n{'import':36} {'ms':>8}")
+    for name, milliseconds in imported:
+        print(f"{name:36} {milliseconds:8.1f}")
     if options.json:
-        with open(options.json, "a") as file:
-            for name, microseconds in table:
-                print(json.dumps({"bench": "python-launch", "case": name, "device": options.device,
-                                  "threads": device.threads, "primal_us": microseconds}), file=file)
+        where = {"device": options.device, "threads": device.threads}
+        results.append(options.json, [{"bench": "python-launch", "case": name, **where, "primal_us": microseconds}
+                                      for name, microseconds in full_names(table)] +
+                       [{"bench": "python-import", "case": name, **where, "import_ms": milliseconds} for name, milliseconds in imported])
     return 0
 
 

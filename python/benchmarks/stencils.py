@@ -10,7 +10,6 @@ that of the processor, all threads together, elsewhere that of launches in a row
 import argparse
 import importlib.util
 import itertools
-import json
 import os
 import sys
 import tempfile
@@ -19,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import costate as qd
+
+import results
 
 INDICES = "ijl"
 
@@ -186,8 +187,7 @@ def main():
             parser.error("no spelling has such a name")
         print(summary(rows, 4.0 if on_host else 3.5), "\n")
         if options.json:
-            with options.json.open("a") as file:
-                file.writelines(json.dumps(row) + "\n" for row in rows)
+            results.append(options.json, rows)
     return 0
 
 

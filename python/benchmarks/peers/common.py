@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import signal
 import sys
 import time
@@ -147,4 +148,4 @@ def main(system, version, launch, first, recurrence, conformance):
     parts = {"launch": launch, "first": first, "recurrence": recurrence, "conformance": conformance}
     version = ".".join(map(str, version)) if isinstance(version, tuple) else version
     answer = parts[sys.argv[-1]]()
-    print("\nRESULT " + json.dumps({"system": system, "version": version, "result": answer}))
+    print("\nRESULT " + json.dumps({"system": system, "version": version, "python": platform.python_version(), "result": answer}))

@@ -42,9 +42,10 @@ def head(*cells):
 
 
 def versions(result):
+    """Of each system, and of its Python."""
     names = []
     for system, parts in result["answers"].items():
-        found = [a["version"] for answers in parts.values() for a in answers if "version" in a]
+        found = [f"{a['version']} (Python {a['python']})" for answers in parts.values() for a in answers if "version" in a]
         names.append(f"{system} {found[0] if found else '?'}")
     names += [f"{system}: no wheel ({why})" for system, why in result["missing"].items()]
     return ", ".join(names)
@@ -152,8 +153,7 @@ def failures(result):
 
 def page(result):
     of = {part for answers in result["answers"].values() for part, found in answers.items() if found}
-    parts = {"": [f"{result['cores']} cores of {result['processor']}, Python {result['python']}; "
-                  f"{versions(result)}."],
+    parts = {"": [f"{result['cores']} cores of {result['processor']}; {versions(result)}."],
              "Launches and first calls": times(result) if "launch" in of else [],
              "Recurrences": recurrences(result) if "recurrence" in of else [],
              "Which gradients are right?": conformance(result) if "conformance" in of else [],
