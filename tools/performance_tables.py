@@ -337,10 +337,11 @@ MEASUREMENTS = {
                     for size in SIZES for sort, label in (("always", "sorted"), ("never", "unsorted"))],
     "adbench-cuda": [f"{BENCH} adbench --min-time 0.1 --device cuda"],
     "loops-cuda": [f"{BENCH} gradbench cholesky chain graph --min-time 0.1 --device cuda"],
-    "grids-gpu": [*(f"{BENCH} mpm-grid {SHORT} --device {device}" for device in ("cuda", "vulkan", "vulkan")),
+    "grids-cuda": [f"{BENCH} mpm-grid {SHORT} --device cuda"],
+    "grids-vulkan": [*(f"{BENCH} mpm-grid {SHORT} --device {device}" for device in ("cuda", "vulkan", "vulkan")),
                   f"{GRANTED} mpm-grid {SHORT} --device vulkan --label '2 GB'"],
-    "sums-gpu": [f"{BENCH} uniform-read {SHORT} --device {device}" for device in ("cuda", "vulkan", "vulkan")],
-    "tapes-gpu": [*(f"{BENCH} {TAPES} {SHORT} --device {device}" for device in ("cuda", "vulkan", "vulkan")),
+    "sums-vulkan": [f"{BENCH} uniform-read {SHORT} --device {device}" for device in ("cuda", "vulkan", "vulkan")],
+    "tapes-vulkan": [*(f"{BENCH} {TAPES} {SHORT} --device {device}" for device in ("cuda", "vulkan", "vulkan")),
                   f"{GRANTED} {TAPES} {SHORT} --device vulkan --label '2 GB'"],
 }
 
@@ -386,7 +387,7 @@ TABLES = {
         "orders-cuda", "`costate-bench tape-ragged --items N --no-budgets --device cuda` with `COSTATE_SORT=always` and `never`, gradients in graphs",
         ["iterations, work items", "fast, sorted", "unsorted", "ratio", "accurate, sorted", "unsorted", "ratio"], orders),
     "grids-cuda": Table(
-        "grids-gpu", f"`costate-bench mpm-grid {SHORT} --device cuda`",
+        "grids-cuda", f"`costate-bench mpm-grid {SHORT} --device cuda`",
         ["colliders, active cells", "primal", "gradient", "in a graph", "gradient / primal", "heap, MB"], grids),
     "adbench-cuda": Table(
         "adbench-cuda", "`costate-bench adbench --device cuda`",
@@ -396,11 +397,11 @@ TABLES = {
     "graphs-cuda": Table(
         "loops-cuda", "`costate-bench graph --device cuda`, 16 launches and 16 gradients", ["work items", "one by one", "as a graph"], graphs),
     "vulkan-grids": Table(
-        "grids-gpu", f"`costate-bench mpm-grid {SHORT}` {BOTH}",
+        "grids-vulkan", f"`costate-bench mpm-grid {SHORT}` {BOTH}",
         ["`mpm-grid` (colliders, active)", "primal, CUDA", "Vulkan", "ratio", "gradient, CUDA", "Vulkan", "ratio", "with 2 GB", "heap, MB"], vulkan_grids),
     "vulkan-sums": Table(
-        "sums-gpu", f"`costate-bench uniform-read {SHORT}` {BOTH}, µs",
+        "sums-vulkan", f"`costate-bench uniform-read {SHORT}` {BOTH}, µs",
         ["`uniform-read`, gradient", "f32, CUDA", "Vulkan", "ratio", "f64, CUDA", "Vulkan", "ratio"], vulkan_sums),
     "vulkan-tapes": Table(
-        "tapes-gpu", f"`costate-bench {TAPES} {SHORT}` {BOTH}", ["gradient", "CUDA", "Vulkan", "ratio", "its heap, MB", "with 2 GB", "heap, MB"], vulkan_tapes),
+        "tapes-vulkan", f"`costate-bench {TAPES} {SHORT}` {BOTH}", ["gradient", "CUDA", "Vulkan", "ratio", "its heap, MB", "with 2 GB", "heap, MB"], vulkan_tapes),
 }
