@@ -427,23 +427,23 @@ TEST_P(TapeLaunch, FewerThreadsShareABudgetThatIsTooSmallForAll) {
   EXPECT_EQ(frame.out[9], 36);
 }
 
-static void addBody(const void *raw, Worker *, int64_t begin, int64_t end,
-                    double *) {
+static void countBody(const void *raw, Worker *, int64_t begin, int64_t end,
+                      double *) {
   const Frame &frame = *static_cast<const Frame *>(raw);
   for (int64_t i = begin; i < end; ++i)
     frame.out[i] += 1;
 }
 
-static void addEntry(Launch *launch, Worker *, const uint64_t *arguments) {
+static void countEntry(Launch *launch, Worker *, const uint64_t *arguments) {
   Frame *frame = frameOf(arguments);
-  costate_range(launch, addBody, frame, frame->workItems, nullptr, 0, 0, 0, 0,
+  costate_range(launch, countBody, frame, frame->workItems, nullptr, 0, 0, 0, 0,
                 1);
 }
 
 TEST_P(TapeLaunch, CodeWithoutRecordsRunsOnceWithinAnyBudget) {
   start(24u << 20);
   std::fill_n(frame.out, n, 0.0);
-  KernelCode code = codeOf(addEntry);
+  KernelCode code = codeOf(countEntry);
   code.recordBytes = 0;
   auto address = reinterpret_cast<uint64_t>(&frame);
   LaunchRequest request{&code, {&address, 1}, {&adjoint, 1}};
