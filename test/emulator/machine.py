@@ -595,9 +595,14 @@ class Machine:
         choice = wave.vcc if place is None else wave.scalar(place.offset, wave.lanes // 32, 0)
         literal = getattr(inst, "literal", 0)
         sources = self.sources(inst)[:2]
+        is_part = "SDWA" in type(inst).__name__
         for lane in wave.active():
             k, register = sources[choice >> lane & 1]
-            wave.set_vector(inst.vdst.offset, 1, lane, self.modified(inst, "", k, 32, wave.source(register, 1, lane, literal)))
+            if is_part:
+                value = self.placed(inst, self.part(wave, inst, k, lane), wave.vector(inst.vdst.offset, 1, lane))
+            else:
+                value = self.modified(inst, "", k, 32, wave.source(register, 1, lane, literal))
+            wave.set_vector(inst.vdst.offset, 1, lane, value)
 
     def do_V_READLANE_B32(self, wave, inst):
         lane = wave.scalar(inst.src1.offset, 1, 0) % wave.lanes
