@@ -40,16 +40,16 @@ BoundLaunch::BoundLaunch(const Call &call, Chain chain, Compiled &compiled)
     // A gradient leaves memory of the primal as it is, and a check all memory.
     bool keepsMemory = (isGradient() && parameter.role == Role::Primal) ||
                        chain.mode == Mode::Check;
-    if (!array)
-      changing.push_back({uses.size(), place});
-    place += 1 + static_cast<size_t>(std::max(parameter.rank, 0));
-    if (!array)
-      add({});
-    else
+    if (array) {
       add({array,
            parameter.isArgument() &&
                (isGradient() ? access.needed : access.read),
            !keepsMemory && isWritten(access, parameter)});
+    } else {
+      changing.push_back({uses.size(), place});
+      add({});
+    }
+    place += 1 + static_cast<size_t>(std::max(parameter.rank, 0));
   }
   noteReloads();
 }
