@@ -152,10 +152,13 @@ private:
     return sum;
   }
 
+  /// Without subnormal weights, as in the kernel.
   void softmax(double *values) const {
     double most = *std::max_element(values, values + in.k), sum = 0;
-    for (int64_t k = 0; k < in.k; ++k)
-      sum += values[k] = std::exp(values[k] - most);
+    for (int64_t k = 0; k < in.k; ++k) {
+      double difference = values[k] - most;
+      sum += values[k] = difference > -100 ? std::exp(difference) : 0;
+    }
     for (int64_t k = 0; k < in.k; ++k)
       values[k] /= sum;
   }
