@@ -46,6 +46,7 @@ struct LaneCosts {
   size_t side;            ///< operations as cheap as a look at the mask
   int64_t interleaved; ///< components that are cheaper shuffled than gathered
   unsigned streams;    ///< rows of memory that are fetched ahead
+  unsigned few;        ///< lanes for each work item of a row that has none
   LatencyCosts latencies;
 };
 

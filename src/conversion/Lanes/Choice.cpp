@@ -310,6 +310,8 @@ private:
 };
 
 constexpr unsigned mostLanes = 64; // a mask is a number
+/// Operations of a row that take long to compile, of all copies.
+constexpr unsigned mostOperations = 150;
 
 /// How many vectors of registers are one of the row.
 class Copies {
@@ -333,9 +335,6 @@ public:
 private:
   /// Registers that a function takes for itself.
   static constexpr unsigned ofFunction = 4;
-  /// Operations of a row that take long to compile, of all copies.
-  static constexpr unsigned mostOperations = 150;
-
   /// Records of more lanes would take memory, and half of the values may leave
   /// the registers: that costs less than to wait.
   unsigned most() {
@@ -421,6 +420,20 @@ unsigned lanesOf(scf::ForOp row, unsigned bits, bool isTwice) {
   return std::min(16u, isTwice ? 2 * lanes : lanes);
 }
 
+/// Lanes without work items have records as well, which in loops may take most
+/// of the memory. Bodies that take long to compile are not there twice.
+unsigned fewOf(scf::ForOp row, unsigned lanes) {
+  unsigned operations = 0;
+  bool saves = false;
+  row.getBody()->walk([&](Operation *op) {
+    ++operations;
+    saves |= isa<tape::PushOp>(op) &&
+             op->getParentOfType<LoopLikeOpInterface>() != row;
+  });
+  unsigned part = sizing::laneCosts().few;
+  return saves && operations <= mostOperations ? std::max(1u, lanes / part) : 0;
+}
+
 } // namespace
 
 Choice chooseLanes(scf::ForOp row, const Shapes &shapes, const TapeOrder &order,
@@ -442,7 +455,7 @@ Choice chooseLanes(scf::ForOp row, const Shapes &shapes, const TapeOrder &order,
   if (pays && !options.lanes)
     lanes *= Copies(row, shapes, lanes, options.bits).best(costs);
   if (pays)
-    return {lanes, ""};
+    return {lanes, "", options.lanes ? 0 : fewOf(row, lanes)};
   // Its sums are those of lanes all the same.
   return {row.getNumResults() ? 1u : 0u,
           options.lanes ? "" : "lanes would take longer"};

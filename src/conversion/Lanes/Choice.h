@@ -17,6 +17,7 @@ struct LaneOptions {
 struct Choice {
   unsigned lanes = 0;   ///< 0: the row stays as it is
   std::string obstacle; ///< if it does, in the words of a report
+  unsigned few = 0;     ///< work items of rows that have no lanes
 };
 
 /// An obstacle. Such ranges have no row.

@@ -85,6 +85,26 @@ public:
       : row(row), shapes(shapes), order(order), interleaved(interleaved),
         b(row.getLoc(), OpBuilder(row), lanes) {}
 
+  /// Rows of at most `few` work items one after the other.
+  void run(unsigned few) {
+    if (few == 0)
+      return run();
+    Value length =
+        arith::SubIOp::create(b, row.getUpperBound(), row.getLowerBound());
+    Value isShort = arith::CmpIOp::create(b, arith::CmpIPredicate::sle, length,
+                                          b.number(b.getI64Type(), few));
+    auto branch = scf::IfOp::create(b, row.getResultTypes(), isShort,
+                                    /*withElseRegion=*/true);
+    row.replaceAllUsesWith(branch.getResults());
+    scf::ForOp alone = row.clone();
+    moveTo(branch.thenBlock(), alone);
+    row->remove();
+    moveTo(branch.elseBlock(), row);
+    RowWriter(alone, shapes, order, interleaved, 1).run();
+    b.setInsertionPoint(row);
+    run();
+  }
+
   void run() {
     Values inits;
     for (Value sum : row.getInitArgs()) {
@@ -102,6 +122,15 @@ public:
   }
 
 private:
+  void moveTo(Block *side, scf::ForOp loop) {
+    side->getOperations().push_front(loop);
+    if (loop.getNumResults() == 0)
+      return;
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(side);
+    scf::YieldOp::create(b, loop.getResults());
+  }
+
   /// Whether the body stands there twice, the first time without masks: masked
   /// stores take long, but not beside loops; and long bodies long to compile.
   bool isTwice() {
@@ -255,7 +284,7 @@ struct FormLanes : impl::FormLanesBase<FormLanes> {
     if (choice.lanes) {
       setChunks(function,
                 row.getNumResults() ? PartialSums::count : choice.lanes);
-      RowWriter(row, shapes, order, interleaved, choice.lanes).run();
+      RowWriter(row, shapes, order, interleaved, choice.lanes).run(choice.few);
     }
   }
 

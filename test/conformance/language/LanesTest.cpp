@@ -405,6 +405,46 @@ TEST(Lanes, MakeAtomicsOneByOne) {
   }
 }
 
+/// Of a sum of long loops: the bytes that its gradient saves, the sum, and the
+/// gradient.
+std::tuple<size_t, double, std::vector<double>> loopsOf(size_t workItems,
+                                                        int lanes) {
+  Kernel k = kernel(
+      "loops",
+      [](X x, ArrayRef<double, 0> y) {
+        y() = sum(x.size(0), [&](Index i) {
+          Var<double> v = x(i);
+          FOR (j, 0, 20'000) {
+            v = v * 0.5 + sin(v);
+          }
+          return Expr<double>(v);
+        });
+      },
+      KernelOptions{.lanes = lanes});
+  std::vector<double> values = some(0.2, 0.03);
+  values.resize(workItems);
+  auto x = active(values);
+  Array<double> y = cpu().array<double>({}, grad);
+  k(x, y);
+  y.grad().fill(1);
+  size_t before = cpu().current_bytes();
+  cpu().reset_peak_bytes();
+  k.grad(x, y);
+  return {cpu().peak_bytes() - before, y.to_host()[0], x.grad().to_host()};
+}
+
+TEST(Lanes, OfAShortRowSaveNothing) {
+  for (size_t workItems : {1, 2, 3, 17}) {
+    auto [least, value, gradient] = loopsOf(workItems, 1);
+    auto [bytes, ownValue, ownGradient] = loopsOf(workItems, 0);
+    if (workItems == 1) {
+      EXPECT_LE(bytes, least + least / 4);
+    }
+    EXPECT_EQ(ownValue, value) << workItems << " work items";
+    EXPECT_EQ(ownGradient, gradient) << workItems << " work items";
+  }
+}
+
 TEST(Lanes, AreAsManyAsAVectorCanHave) {
   auto make = [](int lanes) {
     return kernel(

@@ -1,0 +1,63 @@
+// RUN: costate-opt %s --mark-reductions --sum-in-ranges --outline-ranges --form-lanes=bits=512 | FileCheck %s
+// RUN: costate-opt %s --mark-reductions --sum-in-ranges --outline-ranges --form-lanes=lanes=32 | FileCheck %s --check-prefix=FORCED
+
+// A row of two work items would save for 32 lanes.
+// CHECK-LABEL: llvm.func internal @saves.chunk0
+// CHECK-SAME:    costate.vector_lanes = 32
+// CHECK:         %[[FEW:.*]] = arith.constant 2 : i64
+// CHECK:         %[[SHORT:.*]] = arith.cmpi sle, %{{.*}}, %[[FEW]] : i64
+// CHECK:         scf.if %[[SHORT]] {
+// CHECK:           tape.push record(0) %{{.*}} : f32
+// CHECK:           tape.pop record(0) : f32
+// CHECK:         } else {
+// CHECK:           tape.push record(0) %{{.*}} : vector<32xf32>
+// CHECK:           tape.pop record(0) : vector<32xf32>
+// FORCED-LABEL: llvm.func internal @saves.chunk0
+// FORCED-NOT:     tape.push record(0) %{{.*}} : f32
+// FORCED:         tape.push record(0) %{{.*}} : vector<32xf32>
+costate.kernel @saves(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>) {
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %size = costate.extent %x[0] : !costate.array<f32, 1>
+  costate.range (%i) in (%size) {
+    %v = costate.load %x[%i] : !costate.array<f32, 1>
+    %count = costate.load %n[%i] : !costate.array<i64, 1>
+    %r = scf.for %k = %c0 to %count step %c1 iter_args(%a = %v) -> f32 : i64 {
+      %s = costate.sin %a : f32
+      tape.push record(0) %a : f32
+      scf.yield %s : f32
+    }
+    tape.pivot
+    %g = scf.for %k = %c0 to %count step %c1 iter_args(%a = %r) -> f32 : i64 {
+      %p = tape.pop record(0) : f32
+      %c = costate.cos %p : f32
+      %m = costate.strong_mul %a, %c : f32
+      scf.yield %m : f32
+    }
+    costate.store %g, %x[%i] : !costate.array<f32, 1>
+  }
+}
+
+// What saves once has its lanes, and so has what saves nothing in its loop.
+// CHECK-LABEL: llvm.func internal @once.chunk0
+// CHECK-SAME:    costate.vector_lanes = 32
+// CHECK-NOT:     scf.if
+// CHECK:         tape.push record(0) %{{.*}} : vector<32xf32>
+costate.kernel @once(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>) {
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %size = costate.extent %x[0] : !costate.array<f32, 1>
+  costate.range (%i) in (%size) {
+    %v = costate.load %x[%i] : !costate.array<f32, 1>
+    %count = costate.load %n[%i] : !costate.array<i64, 1>
+    %r = scf.for %k = %c0 to %count step %c1 iter_args(%a = %v) -> f32 : i64 {
+      %s = costate.sin %a : f32
+      scf.yield %s : f32
+    }
+    tape.push record(0) %r : f32
+    tape.pivot
+    %p = tape.pop record(0) : f32
+    %c = costate.cos %p : f32
+    costate.store %c, %x[%i] : !costate.array<f32, 1>
+  }
+}
