@@ -42,6 +42,7 @@ struct LaneCosts {
   double sum;             ///< of all lanes, and its addition to an element
   double access;          ///< to neighbours
   double gathered, alone; ///< each lane: its access, its copy of an operation
+  double waiting;         ///< of twice as many lanes, in loops of other ones
   double gain;            ///< lanes pay if they take that part of the time
   size_t side;            ///< operations as cheap as a look at the mask
   int64_t interleaved; ///< components that are cheaper shuffled than gathered

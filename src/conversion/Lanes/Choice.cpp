@@ -124,8 +124,7 @@ public:
       : shapes(shapes), interleaved(interleaved), lanes(lanes), bits(bits) {}
 
   bool pay(scf::ForOp row) {
-    add(*row.getBody(), 1);
-    // Lanes that wait do nothing.
+    add(*row.getBody(), 1, 1);
     return wide < costs.gain * lanes * alone;
   }
 
@@ -143,21 +142,31 @@ public:
   static constexpr double iterations = sizing::guessedTripCount;
 
 private:
-  void add(Block &block, double times) {
+  void add(Block &block, double times, double wideTimes) {
     for (Operation &op : block) {
       bool isLoop = isa<LoopLikeOpInterface>(op);
+      double more = isLoop ? iterations : 1;
       for (Region &region : op.getRegions())
         for (Block &inner : region)
-          add(inner, isLoop ? times * iterations : times);
+          add(inner, more * times, more * wideTimes * waitingIn(&op));
       if (op.getNumRegions() == 0 && !matchPattern(&op, m_Constant()))
-        add(&op, times);
+        add(&op, times, wideTimes);
     }
   }
 
-  void add(Operation *op, double times) {
+  void add(Operation *op, double times, double wideTimes) {
     double one = costOf(op);
     alone += times * one;
-    wide += times * wideCost(op, one);
+    wide += wideTimes * wideCost(op, one);
+  }
+
+  /// For the longest of all lanes: neighbours may have loops of one length, but
+  /// those in branches and in other loops differ.
+  double waitingIn(Operation *op) const {
+    auto loop = dyn_cast<scf::ForOp>(op);
+    bool waits =
+        loop && shapes.parts(loop) && !loop->getParentOp()->hasAttr(rowAttr);
+    return waits ? 1 + costs.waiting * llvm::Log2_32(lanes) : 1;
   }
 
   static bool isOnIntegers(Operation *op) {

@@ -5,6 +5,8 @@
 #include "conversion/KernelToLLVM/Patterns.h"
 #include "conversion/KernelToLLVM/Runtime.h"
 
+#include "llvm/Support/SaveAndRestore.h"
+
 using namespace mlir;
 
 namespace costate::conversion {
@@ -154,6 +156,7 @@ void LaneBody::emitInterleaved(const Interleaved &group) {
   if (!types.empty())
     scf::YieldOp::create(b, together);
   b.setInsertionPointToStart(branch.elseBlock());
+  llvm::SaveAndRestore<bool> rare(isRare, true);
   for (Operation *access : group.accesses)
     emitAccess(access);
   if (types.empty())

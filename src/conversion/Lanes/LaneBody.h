@@ -79,6 +79,9 @@ private:
   LanePlaces scattered(mlir::Type element, mlir::Value base,
                        mlir::Value numbers);
   mlir::Value load(const LanePlaces &places);
+  bool takesEach();
+  mlir::Value loadEach(const LanePlaces &places, mlir::Type type);
+  mlir::Value anywhere();
   void store(const LanePlaces &places, mlir::Value value);
   mlir::Value linear(mlir::ValueRange indices, mlir::ValueRange extents,
                      bool ofAllLanes);
@@ -125,7 +128,10 @@ private:
   const InterleavedAccesses &interleaved;
   mlir::LLVM::LLVMFuncOp function;
   mlir::Value active;
+  mlir::Value unread;       ///< memory; null: none yet
   mlir::Value adding;       ///< active lanes that add more than 0; null: all
+  bool isRare = false;      ///< what is emitted runs for few arrays
+  unsigned loads = 0;       ///< one by one, so far
   unsigned nestedSides = 0; ///< of branches, around what is emitted
   llvm::SmallPtrSet<mlir::Operation *, 4> leftOut;
   llvm::DenseMap<mlir::Value, mlir::Value> scalars, vectors;

@@ -113,6 +113,8 @@ Value LaneBody::load(const LanePlaces &places) {
   if (!active && places.first)
     return widened(b, places.element,
                    LLVM::LoadOp::create(b, type, places.first, alignment));
+  if (places.each && takesEach())
+    return widened(b, places.element, loadEach(places, type));
   Value all = b.orAll(active);
   Value none = b.zero(type);
   Value inMemory =
@@ -123,6 +125,46 @@ Value LaneBody::load(const LanePlaces &places) {
                                                alignment)
                         .getResult();
   return widened(b, places.element, inMemory);
+}
+
+/// Gathers of many processors take longer than loads one by one, and are
+/// shorter code.
+bool LaneBody::takesEach() {
+  constexpr unsigned mostLoads = 1024;
+  if (isRare || loads + b.lanes > mostLoads)
+    return false;
+  loads += b.lanes;
+  return true;
+}
+
+/// One load after the other: lanes that are not active load from the stack.
+Value LaneBody::loadEach(const LanePlaces &places, Type type) {
+  Type element = memoryType(places.element);
+  uint32_t alignment = alignmentOf(places.element);
+  Value each = places.each;
+  if (active)
+    each = b.select(active, each, b.splat(anywhere()));
+  Value values = LLVM::PoisonOp::create(b, type);
+  for (unsigned lane = 0; lane < b.lanes; ++lane) {
+    Value number = b.number(b.getI64Type(), lane);
+    Value value =
+        LLVM::LoadOp::create(b, element, b.extract(each, number), alignment);
+    values = b.insert(values, value, number);
+  }
+  return values;
+}
+
+/// The place of an element that nobody reads.
+Value LaneBody::anywhere() {
+  if (!unread) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(&function.getFunctionBody().front());
+    unread = LLVM::AllocaOp::create(
+        b, LLVM::LLVMPointerType::get(b.getContext()), b.getI64Type(),
+        b.number(b.getI64Type(), 1), /*alignment=*/8);
+    LLVM::StoreOp::create(b, b.number(b.getI64Type(), 0), unread);
+  }
+  return unread;
 }
 
 void LaneBody::store(const LanePlaces &places, Value value) {
