@@ -96,7 +96,7 @@ class _Known(Kept):
 
     is_copied = False
     __slots__ = ("array", "place", "gradient", "gradient_place", "shape", "version", "array_version",
-                 "device", "is_cuda", "generation")
+                 "device", "is_cuda", "generation", "marks")
 
     def __init__(self, tensor: torch.Tensor, device: _core.Device) -> None:
         check(tensor)
@@ -110,6 +110,7 @@ class _Known(Kept):
         self.device = device
         self.is_cuda = tensor.is_cuda
         self.generation = runtime.generation
+        self.marks: set[int] = set()   # of what it has been launched with
 
     def fits(self, tensor: torch.Tensor) -> bool:
         if (self.place != tensor.data_ptr() or self.shape != tensor.shape

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from costate import _core
 from costate.errors import Error
-from costate.lang.base import runtime
+from costate.lang.base import dtypes, runtime
 from costate.lang.base.explain import in_python
 from costate.lang.base.number import Number
 from costate.lang.base.remembered import Remembered
 from costate.lang.base.threads import get_ident
 from costate.lang.data import snode, storage
+from costate.lang.launch import similar
 from costate.lang.launch.arguments import DataclassParameter, ScalarParameter, TemplateParameter
 from costate.lang.values.lifted import lifts
 
@@ -77,6 +78,7 @@ class Table:
         self.all_objects = len(self.objects) == self.count
         self.generation = runtime.generation
         self.entries = Remembered()
+        self.similar = Remembered()   # by all but tensors of PyTorch
 
     def key(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         if self.mixed:
@@ -86,6 +88,15 @@ class Table:
         if self.all_objects:
             return tuple(map(id, args))
         return tuple([id(args[k]) for k in self.objects])
+
+    def similar_key(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """That of all launches whose tensors are of the same types."""
+        key: list[Any] = list(self.key(args))
+        for at, k in enumerate(self.objects):
+            one = args[k]
+            if dtypes.is_tensor(one):
+                key[at] = one.dtype, one.shape, one.requires_grad
+        return tuple(key)
 
     def with_numbers(self, entry: Entry, args: tuple[Any, ...]) -> list[Any] | None:
         """The numbers of this call, or None."""
@@ -108,6 +119,7 @@ class Table:
             return None
         if lifts(kernel.instance) or any(map(lifts, args)):
             return None
+        self._add_similar(kernel, args, found, values)
         tensors = self._tensors(args, values)
         if tensors is None:
             return None
@@ -123,6 +135,26 @@ class Table:
         made = self.entries[key] = Entry(found, found.compiled.bound(*passed), [passed[k] for k in slots],
                                          self._scalars(kernel, found, values, slots), tensors, references)
         return made
+
+    def _add_similar(self, kernel: Kernel, args: tuple[Any, ...], found: Specialisation, values: Values) -> None:
+        """Remembers what launches with other tensors have in common with this one."""
+        if not values.tensors or values.numbers is not None or found.blocks:
+            return
+        slots = similar.slots_of(kernel, args, values)
+        if slots is None:
+            return
+        key = self.similar_key(args)
+        if key in self.similar:
+            return
+        bound = {position for _, position, _ in slots}
+        objects = [args[k] for k in self.objects if k not in bound and type(args[k]) not in _PRIMITIVE and args[k] is not None]
+        references = self.similar.forgetting(key, objects)
+        made = similar.made_of(found, args, values, slots, references)
+        if made is None or any(one is a for one, a in zip(references, objects)):
+            return
+        if len(self.similar) >= MOST:
+            self.similar.clear()
+        self.similar[key] = made
 
     def _tensors(self, args: tuple[Any, ...], values: Values) -> tuple[Any, ...] | None:
         """Where tensors of PyTorch stand, whose memory the device uses, and what is known of them."""
@@ -158,13 +190,15 @@ def table_of(kernel: Kernel) -> Table:
     return table
 
 
-def launch(kernel: Kernel, args: tuple[Any, ...], gradient: str = "", tape: Any = None) -> Entry | None:
+def launch(kernel: Kernel, args: tuple[Any, ...], gradient: str = "", tape: Any = None) -> Entry | similar.Similar | None:
     """Launches with a known entry, which `tape` has recorded before if there is one; None if there is none. `gradient`: the
     method of the entry that runs it, if it is wanted."""
     table = kernel.tables.get(get_ident())
     if table is None or len(args) != table.count or table.generation != runtime.generation:
         return None
     entry: Entry | None = table.entries.get(table.key(args))
+    if entry is None and table.similar and tape is None and not gradient:
+        return _similarly(table, args)
     if entry is None or entry.destroyed != snode._destroyed or not entry.found.seen.holds():
         return None
     passed = entry.numbers
@@ -195,6 +229,24 @@ def launch(kernel: Kernel, args: tuple[Any, ...], gradient: str = "", tape: Any 
     else:
         function(*passed)
     return entry
+
+
+def _similarly(table: Table, args: tuple[Any, ...]) -> similar.Similar | None:
+    """Launches with what it has in common with another launch; None if there is none."""
+    key = table.similar_key(args)
+    known: similar.Similar | None = table.similar.get(key)
+    if known is None:
+        return None
+    if not known.holds():
+        del table.similar[key]
+        return None
+    values = known.bind(args)
+    if values is None or known.has_met(values):
+        return None
+    if storage._dirty:
+        storage.flush()
+    known.launch(values)
+    return known
 
 
 def _with_tensors(function: Callable[..., Any], passed: list[Any], tensors: tuple[Any, ...], args: tuple[Any, ...]) -> None:

@@ -22,6 +22,7 @@ from costate.lang.data import storage
 from costate.lang.launch import fast
 from costate.lang.launch.arguments import Values, aliases_of, bind_numbers, numbers_of, parameter_for
 from costate.lang.launch.scalar_slopes import Adjoints, Directions
+from costate.lang.launch.similar import Similar
 from costate.lang.launch.specialisation import Own, Specialisation
 from costate.lang.syntax.source import Source
 from costate.lang.trace import plain
@@ -292,7 +293,7 @@ class Kernel(OfTheHost):
             return None
         return (*args, *map(options.__getitem__, names))
 
-    def _launched_again(self, args: tuple[Any, ...], options: dict[str, Any], gradient: str = "") -> fast.Entry | None:
+    def _launched_again(self, args: tuple[Any, ...], options: dict[str, Any], gradient: str = "") -> fast.Entry | Similar | None:
         """Launches as before, if nothing but numbers has changed and nobody wants to know: what was known, or None."""
         tape = None
         if ad_state.state.loud:

@@ -1,0 +1,136 @@
+"""Launches in which only tensors of PyTorch and numbers are others than before bind these alone, and give the same."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import costate as ti
+
+torch = pytest.importorskip("torch")
+
+
+@dataclasses.dataclass(frozen=True)
+class State:
+    x: ti.types.ndarray()
+
+
+@ti.kernel
+def scaled(to: ti.types.ndarray(), state: State, factor: ti.f64) -> ti.f64:
+    result = 0.0
+    for i in range(to.shape[0]):
+        to[i] = factor * state.x[i]
+        result += to[i]
+    return result
+
+
+@ti.kernel
+def moved(to: ti.types.ndarray(), source: ti.types.ndarray(), state: State):
+    for i in range(3):
+        to[i] += source[i] * state.x[i]
+
+
+@pytest.fixture
+def bound(monkeypatch):
+    """The names of the kernels whose arguments were all bound."""
+    from costate.lang.launch.kernel import Kernel
+    names, before = [], Kernel.specialise
+
+    def specialise(self, *args, **options):
+        names.append(self.__name__)
+        return before(self, *args, **options)
+    monkeypatch.setattr(Kernel, "specialise", specialise)
+    return names
+
+
+@pytest.fixture
+def state(double):
+    made = State(ti.ndarray(ti.f64, (3,)))
+    made.x.from_numpy(np.array([1.0, 2.0, 3.0]))
+    return made
+
+
+def zeros(**options):
+    return torch.zeros(3, dtype=torch.float64, **options)
+
+
+def test_new_tensors_and_numbers(state, bound):
+    made = [zeros() for _ in range(4)]
+    assert [scaled(to, state, 1.0 + k) for k, to in enumerate(made)] == [6, 12, 18, 24]
+    assert [to.tolist() for to in made] == [[k, 2.0 * k, 3.0 * k] for k in (1, 2, 3, 4)]
+    state.x.fill(1)
+    assert scaled(zeros(), state, 2.0) == 6 and len(bound) == 1
+
+
+def test_a_tensor_that_comes_back_is_known(state, bound):
+    first, second = zeros(), zeros()
+    for _ in range(4):
+        scaled(first, state, 1.0)
+        scaled(second, state, 1.0)
+    assert len(bound) == 2
+
+
+def test_tensors_of_other_types_are_compiled_again(state):
+    scaled(zeros(), state, 1.0)
+    halves = torch.zeros(3, dtype=torch.float32)
+    assert scaled(halves, state, 0.5) == 3 and halves.tolist() == [0.5, 1.0, 1.5]
+    two = torch.zeros(2, dtype=torch.float64)
+    assert scaled(two, state, 1.0) == 3 and two.tolist() == [1, 2]
+
+
+def test_the_same_tensor_twice(state):
+    moved(zeros(), zeros(), state)
+    both = torch.ones(3, dtype=torch.float64)
+    moved(both, both, state)
+    assert both.tolist() == [2, 3, 4]
+
+
+def test_pytorch_knows_what_was_written(state):
+    scaled(zeros(), state, 1.0)
+    written = zeros()
+    version = written._version
+    scaled(written, state, 1.0)
+    assert written._version > version
+
+
+def test_errors_name_the_argument(state):
+    scaled(zeros(), state, 1.0)
+    with pytest.raises(ti.Error, match="not contiguous"):
+        scaled(torch.zeros(6, dtype=torch.float64)[::2], state, 1.0)
+    with pytest.raises(Exception, match="kernel `scaled`.*`factor`"):
+        scaled(zeros(), state, "1")
+
+
+def test_tensors_over_common_memory_are_refused(state):
+    moved(zeros(), zeros(), state)
+    memory = torch.ones(5, dtype=torch.float64)
+    with pytest.raises(ti.Error, match="memory"):
+        moved(memory[:3], memory[1:4], state)
+
+
+def test_they_end_with_the_other_arguments(state, bound):
+    scaled(zeros(), state, 1.0)
+    for k in (2.0, 3.0):
+        other = State(ti.ndarray(ti.f64, (3,)))
+        other.x.fill(k)
+        assert scaled(zeros(), other, 1.0) == 3 * k
+        assert scaled(zeros(), other, 1.0) == 3 * k
+    assert len(bound) == 3
+
+
+def test_gradients_in_a_tape_of_new_tensors(state):
+    loss = ti.field(ti.f64, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def squares(x: ti.types.ndarray(), state: State):
+        for i in range(3):
+            loss[None] += state.x[i] * x[i] ** 2
+
+    squares(zeros(), state)
+    squares(zeros(requires_grad=True), state)
+    for k in (1.0, 2.0):
+        x = torch.full((3,), k, dtype=torch.float64, requires_grad=True)
+        with ti.ad.Tape(loss):
+            squares(x, state)
+        assert x.grad.tolist() == [2 * k, 4 * k, 6 * k]
+        squares(zeros(requires_grad=True), state)
