@@ -125,6 +125,79 @@ def test_a_tree_in_each_work_item():
 
 
 @qd.kernel
+def forest(start: qd.types.ndarray(), parent: qd.types.ndarray(), q: qd.types.ndarray(), x: qd.types.ndarray()):
+    for k in range(start.shape[0] - 1):
+        for i in range(start[k], start[k + 1]):
+            if parent[i] == -1:
+                x[i] = 2 * q[i]
+            else:
+                x[i] = x[parent[i]]
+            for _ in range(2):
+                x[i] += q[i] * q[i]
+
+
+@qd.kernel
+def squared_forest(start: qd.types.ndarray(), parent: qd.types.ndarray(), q: qd.types.ndarray(), x: qd.types.ndarray()):
+    for k in range(start.shape[0] - 1):
+        for i in range(start[k], start[k + 1]):
+            x[i] = 0.0
+            if parent[i] != -1:
+                x[i] = x[parent[i]] * x[parent[i]]
+            x[i] += q[i]
+
+
+def planted(*parents):
+    q = floats(1, 2, 3, 4, 5)
+    x = qd.ndarray(qd.f64, (5,), needs_grad=True)
+    return integers(0, 2, 5), integers(*parents), q, x
+
+
+def test_additions_to_trees_of_work_items():
+    """Elements by indices from memory: each work item has its own, but not the same one in all lines."""
+    start, parent, q, x = planted(-1, 0, -1, 2, 3)
+    forest(start, parent, q, x)
+    assert x.to_numpy().tolist() == [4, 12, 24, 56, 106]
+    x.grad.fill(1)
+    forest.grad(start, parent, q, x)
+    assert q.grad.to_numpy().tolist() == [12, 8, 42, 32, 20]
+
+
+def test_additions_to_trees_whose_values_are_needed():
+    start, parent, q, x = planted(-1, 0, -1, 2, 3)
+    squared_forest(start, parent, q, x)
+    assert x.to_numpy().tolist() == [1, 3, 3, 13, 174]
+    x.grad[1] = x.grad[4] = 1
+    squared_forest.grad(start, parent, q, x)
+    assert q.grad.to_numpy().tolist() == [2, 1, 2 * 3 * 2 * 13, 2 * 13, 1]
+
+
+def test_additions_to_trees_of_others_are_an_error():
+    start, parent, q, x = planted(-1, 0, -1, 1, 3)
+    forest(start, parent, q, x)
+    x.grad.fill(1)
+    with pytest.raises(qd.CannotReplay, match="one work item of the range uses the element that another one writes"):
+        forest.grad(start, parent, q, x)
+    assert not q.grad.to_numpy().any()
+
+
+def test_additions_to_trees_that_steer():
+    """What is read passes no derivative on; who writes it is asked all the same."""
+    @qd.kernel
+    def steered(at: qd.types.ndarray(), q: qd.types.ndarray(), x: qd.types.ndarray(), y: qd.types.ndarray()):
+        for i in range(q.shape[0]):
+            if x[at[i]] > 2:
+                y[i] += q[i]
+            x[i] += q[i]
+
+    q, x, y = floats(1, 2, 3, 4), floats(3, 0, 3, 0), floats(0, 0, 0, 0)
+    steered(integers(1, 0, 3, 2), q, x, y)
+    y.grad.fill(1)
+    with pytest.raises(qd.CannotReplay):
+        steered.grad(integers(1, 0, 3, 2), q, x, y)
+    assert not q.grad.to_numpy().any()
+
+
+@qd.kernel
 def levels(q: qd.types.ndarray(), parent: qd.types.ndarray(), x: qd.types.ndarray()):
     qd.loop_config(serialize=True)
     for level in range(1, 3):

@@ -30,12 +30,13 @@ static LogicalResult refuseMixed(const ArrayAccess &load,
   return failure();
 }
 
-/// Whether work items of `range` may have an element each, the only one that
-/// they use: if so, which checkOwners finds out, only the order within a
-/// work item counts.
-static bool mayHaveOneEach(ir::RangeOp range, ArrayRef<ArrayAccess> accesses) {
-  auto isUniformIndex = [&](Value index) { return isUniform(index, range); };
-  return !llvm::all_of(accesses.front().indices, isUniformIndex) &&
+static bool isOfAll(const ArrayAccess &access, ir::RangeOp range) {
+  return llvm::all_of(access.indices,
+                      [&](Value index) { return isUniform(index, range); });
+}
+
+bool useOneElementEach(ir::RangeOp range, ArrayRef<ArrayAccess> accesses) {
+  return !isOfAll(accesses.front(), range) &&
          llvm::all_of(accesses, [&](const ArrayAccess &access) {
            return llvm::all_of(
                llvm::zip(accesses.front().indices, access.indices),
@@ -44,25 +45,6 @@ static bool mayHaveOneEach(ir::RangeOp range, ArrayRef<ArrayAccess> accesses) {
                  return isSame(Affine::of(a), Affine::of(b));
                });
          });
-}
-
-static LogicalResult checkMixed(ir::RangeOp range, ArrayRef<bool> active,
-                                Refusal &refusal) {
-  llvm::DenseSet<Value> exclusive = exclusiveArrays(range);
-  for (auto &[array, accesses] : accessesByArray(range)) {
-    auto update = llvm::find_if(
-        accesses, [](auto &access) { return isUpdate(access.op); });
-    auto load =
-        llvm::find_if(accesses, [](auto &access) { return access.isLoad(); });
-    if (ir::isDirectory(array))
-      continue;
-    bool isActive = active[argumentOf(array)];
-    if (update != accesses.end() && load != accesses.end() &&
-        !exclusive.contains(array) &&
-        !(isActive && mayHaveOneEach(range, accesses)))
-      return refuseMixed(*load, *update, refusal);
-  }
-  return success();
 }
 
 /// Whether work items of `range` that differ in one index only store to the
@@ -155,6 +137,44 @@ static bool neighboursMeet(ir::RangeOp range, const ArrayAccess &a,
     if (!shifts.add(from, to))
       return false;
   return shifts.isInside();
+}
+
+/// Whether work items of `range` may have elements of their own, the only ones
+/// that they use: if so, which checkOwners finds out, only the order within a
+/// work item counts.
+static bool mayHaveTheirOwn(ir::RangeOp range, ArrayRef<ArrayAccess> accesses) {
+  if (useOneElementEach(range, accesses))
+    return true;
+  auto isPlain = [](const ArrayAccess &access) {
+    return !isUpdate(access.op) || isa<ir::AtomicAddOp>(access.op);
+  };
+  auto isCertainlyMet = [&](const ArrayAccess &access) {
+    return isOfAll(access, range) ||
+           llvm::any_of(accesses, [&](const ArrayAccess &other) {
+             return access.isWrite() && neighboursMeet(range, access, other);
+           });
+  };
+  return llvm::all_of(accesses, isPlain) &&
+         llvm::none_of(accesses, isCertainlyMet);
+}
+
+static LogicalResult checkMixed(ir::RangeOp range, ArrayRef<bool> active,
+                                Refusal &refusal) {
+  llvm::DenseSet<Value> exclusive = exclusiveArrays(range);
+  for (auto &[array, accesses] : accessesByArray(range)) {
+    auto update = llvm::find_if(
+        accesses, [](auto &access) { return isUpdate(access.op); });
+    auto load =
+        llvm::find_if(accesses, [](auto &access) { return access.isLoad(); });
+    if (ir::isDirectory(array))
+      continue;
+    bool isActive = active[argumentOf(array)];
+    if (update != accesses.end() && load != accesses.end() &&
+        !exclusive.contains(array) &&
+        !(isActive && mayHaveTheirOwn(range, accesses)))
+      return refuseMixed(*load, *update, refusal);
+  }
+  return success();
 }
 
 static LogicalResult checkNeighbours(ir::RangeOp range, Refusal &refusal) {

@@ -88,6 +88,13 @@ private:
     return common;
   }
 
+  /// Whether one element is updated and another one is read.
+  static bool isMixed(ir::RangeOp range, ArrayRef<ArrayAccess> accesses) {
+    return llvm::any_of(accesses,
+                        [](auto &access) { return isUpdate(access.op); }) &&
+           !useOneElementEach(range, accesses);
+  }
+
   Uses contest(ir::RangeOp range, ArrayRef<ArrayAccess> accesses) const {
     SmallVector<ArrayAccess> stores;
     llvm::copy_if(accesses, std::back_inserter(stores),
@@ -96,7 +103,7 @@ private:
     bool differ = common.size() < stores.size() && !areExclusive(range, stores);
     bool loads =
         llvm::any_of(accesses, [](auto &access) { return access.isLoad(); }) &&
-        passesOn(accesses.front().array);
+        (isMixed(range, accesses) || passesOn(accesses.front().array));
     Uses uses;
     for (const ArrayAccess &access : accesses) {
       bool isStore = isa<ir::StoreOp>(access.op);

@@ -9,11 +9,16 @@ namespace costate::autodiff {
 
 /// Refuses what no replay can get right, because it depends on the order of
 /// work items: a plain read of an array that the same range updates
-/// atomically, an element that several work items certainly store, an element
-/// that one work item certainly stores and the next one uses.
+/// atomically, unless they may have elements of their own, an element that
+/// several work items certainly store, an element that one work item certainly
+/// stores and the next one uses.
 mlir::LogicalResult checkOrderFree(ir::KernelOp primal,
                                    llvm::ArrayRef<bool> active,
                                    Refusal &refusal);
+
+/// Whether a work item of `range` uses one element only in `accesses`, those of
+/// an array, and no element is that of all work items.
+bool useOneElementEach(ir::RangeOp range, llvm::ArrayRef<ArrayAccess> accesses);
 
 /// A kernel is a list of parts: serial runs have even numbers, ranges and loops
 /// and branches around ranges odd ones; there is a serial run, perhaps empty,

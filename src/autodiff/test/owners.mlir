@@ -117,3 +117,27 @@ costate.kernel @mixed(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
     costate.store %v, %y[%j] : !costate.array<f64, 1>
   }
 }
+
+// -----
+
+// RULE: updates
+// Additions to an element and loads of another one, both found in memory: who
+// adds is noted, and loads and additions ask.
+// CHECK-LABEL: costate.kernel @added.grad
+// CHECK-SAME:    costate.owners_of
+// CHECK:         costate.range (%[[I:.*]]) in
+// CHECK:         costate.range (%[[I:.*]]) in
+// CHECK:           costate.store %[[I]], %{{.*}}[%[[TO:.*]]] {costate.replayed
+// CHECK:         costate.range (%[[I:.*]]) in
+// CHECK-COUNT-2:   costate.assert refuses
+// CHECK-NOT:       costate.assert
+// CHECK:         tape.pivot
+costate.kernel @added(%from: !costate.array<i64, 1>, %to: !costate.array<i64, 1>, %x: !costate.array<f64, 1>) {
+  %n = costate.extent %to[0] : !costate.array<i64, 1>
+  costate.range (%i) in (%n) {
+    %j = costate.load %from[%i] : !costate.array<i64, 1>
+    %v = costate.load %x[%j] : !costate.array<f64, 1>
+    %k = costate.load %to[%i] : !costate.array<i64, 1>
+    costate.atomic_add %v, %x[%k] : !costate.array<f64, 1>
+  }
+}

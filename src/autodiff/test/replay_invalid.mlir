@@ -55,15 +55,30 @@ costate.kernel @backwards(%u: !costate.array<f64, 1>) {
 // -----
 
 // RULE: updates
-costate.kernel @mixed(%x: !costate.array<f64, 1>, %to: !costate.array<i64, 1>, %y: !costate.array<f64, 1>) {
-  %n = costate.extent %x[0] : !costate.array<f64, 1>
+costate.kernel @mixed(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
+  %n = costate.extent %y[0] : !costate.array<f64, 1>
+  %one = arith.constant 1 : i64
   costate.range (%i) in (%n) {
     // expected-error @+2 {{this read may or may not see additions that other work items of the same range make, so the gradient is not defined}}
     // expected-note @+1 {{read the array in a range of its own, before or after}}
     %v = costate.load %x[%i] : !costate.array<f64, 1>
-    %j = costate.load %to[%i] : !costate.array<i64, 1>
+    %j = arith.addi %i, %one : i64
     // expected-note @+1 {{the additions are made here}}
     costate.atomic_add %v, %x[%j] : !costate.array<f64, 1>
+  }
+}
+
+// -----
+
+costate.kernel @mixed_with_all(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
+  %n = costate.extent %y[0] : !costate.array<f64, 1>
+  %zero = arith.constant 0 : i64
+  costate.range (%i) in (%n) {
+    // expected-error @+2 {{this read may or may not see additions that other work items of the same range make, so the gradient is not defined}}
+    // expected-note @+1 {{read the array in a range of its own, before or after}}
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    // expected-note @+1 {{the additions are made here}}
+    costate.atomic_add %v, %x[%zero] : !costate.array<f64, 1>
   }
 }
 
