@@ -333,9 +333,9 @@ private:
     static bool hasKink(Operation *op) {
       return isa<func::CallOp, arith::CmpFOp, arith::MinimumFOp,
                  arith::MaximumFOp, arith::MinNumFOp, arith::MaxNumFOp,
-                 arith::RemFOp, ir::ToIntOp, math::AbsFOp, ir::Atan2Op,
-                 math::CopySignOp, math::FloorOp, math::CeilOp, math::RoundOp,
-                 math::RoundEvenOp, math::TruncOp>(op);
+                 arith::RemFOp, arith::BitcastOp, ir::ToIntOp, math::AbsFOp,
+                 ir::Atan2Op, math::CopySignOp, math::FloorOp, math::CeilOp,
+                 math::RoundOp, math::RoundEvenOp, math::TruncOp>(op);
     }
 
     void needAll(ValueRange values) {

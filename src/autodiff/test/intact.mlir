@@ -194,6 +194,32 @@ costate.kernel @steps(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %z
   }
 }
 
+// So do those whose bits are read.
+// FAST-LABEL: costate.kernel @bits.check
+// FAST-NOT:     arith.cmpf
+// FAST:         arith.cmpi eq
+// FAST-NOT:     arith.cmpf
+costate.kernel @bits(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %z: !costate.array<f64, 1>, %n: i64) {
+  %half = arith.constant 0.5 : f64
+  costate.range (%i) in (%n) {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    costate.store %v, %y[%i] : !costate.array<f64, 1>
+  }
+  costate.range (%i) in (%n) {
+    %v = costate.load %y[%i] : !costate.array<f64, 1>
+    %s = costate.stop_gradient %v : f64
+    %k = arith.bitcast %s : f64 to i64
+    %whole = arith.sitofp %k : i64 to f64
+    %p = arith.mulf %v, %whole : f64
+    costate.store %p, %z[%i] : !costate.array<f64, 1>
+  }
+  costate.range (%i) in (%n) {
+    %v = costate.load %y[%i] : !costate.array<f64, 1>
+    %w = arith.mulf %v, %half : f64
+    costate.store %w, %y[%i] : !costate.array<f64, 1>
+  }
+}
+
 // So do those that a function with a derivative of its own compares.
 // FAST-LABEL: costate.kernel @custom_step.check
 // FAST-NOT:     arith.cmpf
