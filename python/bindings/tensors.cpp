@@ -1,9 +1,13 @@
 #include "bindings/Foreign.h"
 #include "bindings/Numbers.h"
 
+#include "costate/detail/bound_arguments.h"
+
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <cstring>
+#include <memory>
 
 namespace costate::python {
 
@@ -29,27 +33,56 @@ struct Slot {
   std::vector<int64_t> components; ///< the last extents, if they are fixed
 };
 
-/// One for each input, and for each result.
-struct Tensors {
-  nb::tuple inputs, results;
+/// What one argument is given.
+struct Given {
+  PyObject *tensor = nullptr; ///< or number
+  PyObject *adjoint = nullptr;
+  View view{}, slopes{}; ///< of both, if they are tensors
+  bool isLent = false;   ///< the adjoint has to stay as it is
+};
+using AllGiven = std::vector<Given>;
 
-  PyObject *at(const Slot &slot) const {
-    return slot.result >= 0 ? results[static_cast<size_t>(slot.result)].ptr()
-                            : inputs[static_cast<size_t>(slot.input)].ptr();
-  }
+/// Up to so many bytes are written by the calling thread, and not by many.
+constexpr size_t few = 1 << 16;
+
+/// A launch over tensors of certain shapes, which finds out once what follows
+/// from them. By one thread at a time.
+struct KeptLaunch {
+  std::vector<std::vector<int64_t>> shapes;
+  std::vector<bool> hasAdjoint;
+  std::vector<std::vector<std::byte>> copies; ///< of adjoints that are lent
+  std::unique_ptr<detail::BoundArguments> arguments;
+  bool isBusy = false;
+
+  class Use {
+  public:
+    explicit Use(KeptLaunch &launch) : launch(launch) { launch.isBusy = true; }
+    ~Use() { launch.isBusy = false; }
+    Use(const Use &) = delete;
+    Use &operator=(const Use &) = delete;
+
+  private:
+    KeptLaunch &launch;
+  };
+
+  /// The address of a copy of the adjoint of argument `k`.
+  void *copied(size_t k, const View &adjoint);
 };
 
 /// Launches of a kernel over the memory of tensors.
 class TensorLaunch {
 public:
   TensorLaunch(const Kernel &kernel, const Device &device, nb::handle exchange,
-               nb::tuple types, const std::vector<int> &inputs,
+               nb::tuple types, nb::tuple functions,
+               const std::vector<int> &likes, const std::vector<int> &inputs,
                const std::vector<int> &results,
                const std::vector<std::vector<int64_t>> &components);
 
   int fits(nb::tuple inputs) const;
-  bool run(detail::Mode mode, bool initialState, const Tensors &values,
-           const Tensors *adjoints) const;
+  bool launch(nb::tuple inputs, nb::tuple results);
+  nb::object call(nb::tuple inputs);
+  nb::object gradient(nb::tuple inputs, nb::tuple results, nb::tuple needs,
+                      nb::tuple cotangents, bool initialState);
 
 private:
   bool isTensor(PyObject *object) const {
@@ -58,15 +91,36 @@ private:
   bool see(PyObject *tensor, DType type, View &view) const;
   bool hasShape(const Slot &slot, const View &view) const;
   bool takes(const Slot &slot, PyObject *tensor) const;
-  AnyArray arrayOf(const Slot &slot, PyObject *tensor, PyObject *adjoint) const;
+  enum class Known : uint8_t { Nothing, Inputs, All };
+  bool giveValues(AllGiven &given, nb::tuple inputs, nb::tuple results,
+                  Known known) const;
+  bool giveAdjoint(const Slot &slot, Given &given, PyObject *adjoint) const;
+  nb::object giveCotangent(const Slot &slot, Given &given,
+                           PyObject *cotangent) const;
+  nb::object zerosLike(PyObject *tensor, const View &view) const;
+  AnyArray arrayOf(const Slot &slot, const Given &given, bool isHeld) const;
   void useCurrentStream() const;
+  std::shared_ptr<KeptLaunch> keptFor(const AllGiven &given);
+  std::shared_ptr<KeptLaunch> newKept(const AllGiven &given) const;
+  using Numbers = std::vector<detail::ArgumentValue>;
+  bool giveNumbers(const AllGiven &given, Numbers &numbers) const;
+  bool run(detail::Mode mode, bool initialState, AllGiven &given);
+  bool runOfCopies(detail::Mode mode, bool initialState, AllGiven &given) const;
+  bool runOnce(detail::Mode mode, bool initialState,
+               const AllGiven &given) const;
 
   const Kernel kernel;
   const Device device;
+  const bool mayKeep; ///< memory needs no more than its address
   const int32_t deviceType;
   const Exchange *exchange;
   PyTypeObject *types[2];
+  const nb::object zeros, empty, copy; ///< like a tensor
+  const std::vector<int> likes;        ///< inputs that results are like
   std::vector<Slot> slots;
+  static constexpr size_t most = 8;
+  std::vector<std::shared_ptr<KeptLaunch>> kept;
+  size_t next = 0; ///< to be replaced
 };
 
 } // namespace
@@ -83,13 +137,15 @@ static const Exchange *exchangeOf(nb::handle capsule) {
 
 TensorLaunch::TensorLaunch(const Kernel &kernel, const Device &device,
                            nb::handle exchange, nb::tuple types,
+                           nb::tuple functions, const std::vector<int> &likes,
                            const std::vector<int> &inputs,
                            const std::vector<int> &results,
                            const std::vector<std::vector<int64_t>> &components)
-    : kernel(kernel), device(device),
+    : kernel(kernel), device(device), mayKeep(device.name() == "cpu"),
       deviceType(device.name() == "cuda" ? nb::device::cuda::value
                                          : nb::device::cpu::value),
-      exchange(exchangeOf(exchange)) {
+      exchange(exchangeOf(exchange)), zeros(functions[0]), empty(functions[1]),
+      copy(functions[2]), likes(likes) {
   for (size_t k = 0; k < 2; ++k)
     this->types[k] = reinterpret_cast<PyTypeObject *>(types[k].ptr());
   std::vector<ArgumentType> arguments = kernel.arguments();
@@ -133,8 +189,7 @@ bool TensorLaunch::see(PyObject *tensor, DType type, View &view) const {
     return false;
   }
   return view.device.device_type == deviceType && view.device.device_id == 0 &&
-         view.dtype == dlpackType(type) && isRowMajor(view) &&
-         !isLazilyNegative(tensor);
+         view.dtype == dlpackType(type) && isRowMajor(view);
 }
 
 bool TensorLaunch::hasShape(const Slot &slot, const View &view) const {
@@ -146,7 +201,8 @@ bool TensorLaunch::hasShape(const Slot &slot, const View &view) const {
 
 bool TensorLaunch::takes(const Slot &slot, PyObject *tensor) const {
   View view;
-  return see(tensor, slot.type.dtype, view) && hasShape(slot, view);
+  return see(tensor, slot.type.dtype, view) && hasShape(slot, view) &&
+         !isLazilyNegative(tensor);
 }
 
 static bool requiresGradient(PyObject *tensor) {
@@ -172,11 +228,21 @@ int TensorLaunch::fits(nb::tuple inputs) const {
   return fit;
 }
 
+static std::byte *addressOf(const View &view) {
+  return static_cast<std::byte *>(view.data) + view.byte_offset;
+}
+
+static size_t bytesOf(const View &view) {
+  size_t bytes = view.dtype.bits / 8;
+  for (int dim = 0; dim < view.ndim; ++dim)
+    bytes *= static_cast<size_t>(view.shape[dim]);
+  return bytes;
+}
+
 /// Memory of `tensor`, which lives as long as an array has it.
 static OutsideMemory memoryOf(PyObject *tensor, const View &view) {
   Py_INCREF(tensor);
-  auto *address = static_cast<std::byte *>(view.data) + view.byte_offset;
-  return {address,
+  return {addressOf(view),
           [tensor] {
             if (!Py_IsInitialized())
               return;
@@ -196,43 +262,115 @@ void TensorLaunch::useCurrentStream() const {
   device.use_stream(stream);
 }
 
-AnyArray TensorLaunch::arrayOf(const Slot &slot, PyObject *tensor,
-                               PyObject *adjoint) const {
-  View view, slopes;
-  if (!see(tensor, slot.type.dtype, view) || !hasShape(slot, view))
-    return {};
-  std::vector<int64_t> shape(view.shape, view.shape + view.ndim);
-  OutsideMemory gradient;
-  if (adjoint != Py_None) {
-    if (!see(adjoint, derivativeOf(slot.type.dtype), slopes) ||
-        !std::equal(shape.begin(), shape.end(), slopes.shape,
-                    slopes.shape + slopes.ndim))
-      return {};
-    gradient = memoryOf(adjoint, slopes);
-  }
-  return device.adopt(slot.type.dtype, std::move(shape), memoryOf(tensor, view),
-                      adjoint == Py_None ? none : grad, std::move(gradient));
+void *KeptLaunch::copied(size_t k, const View &adjoint) {
+  copies.resize(shapes.size());
+  copies[k].resize(bytesOf(adjoint));
+  return std::memcpy(copies[k].data(), addressOf(adjoint), copies[k].size());
 }
 
-bool TensorLaunch::run(detail::Mode mode, bool initialState,
-                       const Tensors &values, const Tensors *adjoints) const {
+static bool isAligned(const View &view) {
+  size_t width = view.dtype.bits / 8;
+  return width == 0 ||
+         reinterpret_cast<uintptr_t>(addressOf(view)) % width == 0;
+}
+
+//===-- What it is given ----------------------------------------------===//
+
+/// False if a tensor is not as it must be. Of `known` ones elements are what
+/// memory holds.
+bool TensorLaunch::giveValues(AllGiven &given, nb::tuple inputs,
+                              nb::tuple results, Known known) const {
+  for (size_t k = 0; k < slots.size(); ++k) {
+    const Slot &slot = slots[k];
+    bool isResult = slot.result >= 0;
+    PyObject *tensor = isResult
+                           ? results[static_cast<size_t>(slot.result)].ptr()
+                           : inputs[static_cast<size_t>(slot.input)].ptr();
+    given[k].tensor = tensor;
+    if (slot.type.rank < 0)
+      continue;
+    if (!see(tensor, slot.type.dtype, given[k].view) ||
+        !hasShape(slot, given[k].view))
+      return false;
+    bool isKnown = known == Known::All || (known == Known::Inputs && !isResult);
+    if (!isKnown && isLazilyNegative(tensor))
+      return false;
+  }
+  return true;
+}
+
+bool TensorLaunch::giveAdjoint(const Slot &slot, Given &given,
+                               PyObject *adjoint) const {
+  const View &view = given.view;
+  bool fits = see(adjoint, derivativeOf(slot.type.dtype), given.slopes) &&
+              std::equal(view.shape, view.shape + view.ndim, given.slopes.shape,
+                         given.slopes.shape + given.slopes.ndim);
+  given.adjoint = fits ? adjoint : nullptr;
+  given.isLent = false;
+  return fits;
+}
+
+/// Lends it, if it is small, or gives a copy, which is returned.
+nb::object TensorLaunch::giveCotangent(const Slot &slot, Given &given,
+                                       PyObject *cotangent) const {
+  bool isLent = mayKeep && slot.input < 0 &&
+                giveAdjoint(slot, given, cotangent) &&
+                bytesOf(given.slopes) <= few && isAligned(given.slopes) &&
+                !isLazilyNegative(cotangent);
+  if (isLent) {
+    given.isLent = true;
+    return {};
+  }
+  nb::object own = copy(nb::handle(cotangent));
+  giveAdjoint(slot, given, own.ptr());
+  return own;
+}
+
+nb::object TensorLaunch::zerosLike(PyObject *tensor, const View &view) const {
+  View made;
+  size_t bytes = bytesOf(view);
+  if (!mayKeep || bytes > few)
+    return zeros(nb::handle(tensor));
+  nb::object result = empty(nb::handle(tensor));
+  if (exchange->view(result.ptr(), &made) != 0)
+    nb::raise_python_error();
+  std::memset(addressOf(made), 0, bytes);
+  return result;
+}
+
+//===-- Running it ----------------------------------------------------===//
+
+AnyArray TensorLaunch::arrayOf(const Slot &slot, const Given &given,
+                               bool isHeld) const {
+  auto memory = [&](PyObject *tensor, const View &view) {
+    return isHeld ? memoryOf(tensor, view)
+                  : OutsideMemory{addressOf(view), {}, true, true};
+  };
+  OutsideMemory gradient;
+  if (given.adjoint)
+    gradient = memory(given.adjoint, given.slopes);
+  const View &view = given.view;
+  std::vector<int64_t> shape(view.shape, view.shape + view.ndim);
+  return device.adopt(slot.type.dtype, std::move(shape),
+                      memory(given.tensor, view), given.adjoint ? grad : none,
+                      std::move(gradient));
+}
+
+bool TensorLaunch::runOnce(detail::Mode mode, bool initialState,
+                           const AllGiven &given) const {
   std::vector<AnyArray> arrays(slots.size());
   std::vector<detail::ArgumentValue> arguments;
   arguments.reserve(slots.size());
   for (size_t k = 0; k < slots.size(); ++k) {
-    PyObject *given = values.at(slots[k]);
-    if (slots[k].type.rank < 0) {
-      std::optional<detail::ArgumentValue> number = numberOf(given);
-      if (!number)
-        return false;
+    if (slots[k].type.rank >= 0) {
+      arrays[k] = arrayOf(slots[k], given[k], /*isHeld=*/true);
+      arguments.emplace_back(arrays[k]);
+    } else if (std::optional<detail::ArgumentValue> number =
+                   numberOf(given[k].tensor)) {
       arguments.push_back(*number);
-      continue;
-    }
-    arrays[k] =
-        arrayOf(slots[k], given, adjoints ? adjoints->at(slots[k]) : Py_None);
-    if (!arrays[k])
+    } else {
       return false;
-    arguments.emplace_back(arrays[k]);
+    }
   }
   useCurrentStream();
   GilRelease release;
@@ -243,41 +381,201 @@ bool TensorLaunch::run(detail::Mode mode, bool initialState,
   return true;
 }
 
+static bool isLike(const KeptLaunch &one, const AllGiven &given) {
+  for (size_t k = 0; k < given.size(); ++k) {
+    const View &view = given[k].view;
+    if (one.hasAdjoint[k] != (given[k].adjoint != nullptr) ||
+        !std::equal(one.shapes[k].begin(), one.shapes[k].end(), view.shape,
+                    view.shape + view.ndim))
+      return false;
+  }
+  return true;
+}
+
+std::shared_ptr<KeptLaunch> TensorLaunch::newKept(const AllGiven &given) const {
+  auto made = std::make_shared<KeptLaunch>();
+  std::vector<AnyArray> arrays(slots.size());
+  std::vector<detail::ArgumentValue> arguments;
+  for (size_t k = 0; k < slots.size(); ++k) {
+    const View &view = given[k].view;
+    made->shapes.emplace_back(view.shape, view.shape + view.ndim);
+    made->hasAdjoint.push_back(given[k].adjoint != nullptr);
+    if (slots[k].type.rank >= 0) {
+      arrays[k] = arrayOf(slots[k], given[k], /*isHeld=*/false);
+      arguments.emplace_back(arrays[k]);
+    } else {
+      arguments.push_back(numberOf(given[k].tensor).value());
+    }
+  }
+  made->arguments = std::make_unique<detail::BoundArguments>(kernel, arguments);
+  return made;
+}
+
+/// Null where tensors are not like that, or such a launch is running.
+std::shared_ptr<KeptLaunch> TensorLaunch::keptFor(const AllGiven &given) {
+  auto isAddressed = [](const Given &one) {
+    return isAligned(one.view) && isAligned(one.slopes);
+  };
+  if (!mayKeep || !std::ranges::all_of(given, isAddressed))
+    return nullptr;
+  for (const std::shared_ptr<KeptLaunch> &one : kept)
+    if (isLike(*one, given))
+      return one->isBusy ? nullptr : one;
+  if (kept.size() < most)
+    return kept.emplace_back(newKept(given));
+  next = (next + 1) % most;
+  return kept[next] = newKept(given);
+}
+
+/// False if a number is not as it must be.
+bool TensorLaunch::giveNumbers(const AllGiven &given, Numbers &numbers) const {
+  for (size_t k = 0; k < slots.size(); ++k) {
+    if (slots[k].type.rank >= 0)
+      continue;
+    std::optional<detail::ArgumentValue> number = numberOf(given[k].tensor);
+    if (!number)
+      return false;
+    numbers.push_back(*number);
+  }
+  return true;
+}
+
+/// Of a launch that is not kept.
+bool TensorLaunch::runOfCopies(detail::Mode mode, bool initialState,
+                               AllGiven &given) const {
+  std::vector<nb::object> copies;
+  for (size_t k = 0; k < slots.size(); ++k)
+    if (given[k].isLent) {
+      copies.push_back(copy(nb::handle(given[k].adjoint)));
+      if (!giveAdjoint(slots[k], given[k], copies.back().ptr()))
+        return false;
+    }
+  return runOnce(mode, initialState, given);
+}
+
+bool TensorLaunch::run(detail::Mode mode, bool initialState, AllGiven &given) {
+  Numbers numbers;
+  if (!giveNumbers(given, numbers))
+    return false;
+  std::shared_ptr<KeptLaunch> one = keptFor(given);
+  if (!one)
+    return runOfCopies(mode, initialState, given);
+  KeptLaunch::Use use(*one);
+  std::vector<void *> memory, gradients;
+  memory.reserve(given.size());
+  gradients.reserve(given.size());
+  for (size_t k = 0; k < given.size(); ++k) {
+    memory.push_back(addressOf(given[k].view));
+    gradients.push_back(given[k].isLent ? one->copied(k, given[k].slopes)
+                                        : addressOf(given[k].slopes));
+  }
+  GilRelease release;
+  one->arguments->move(memory, gradients);
+  if (initialState)
+    one->arguments->launch(initial_state, mode, numbers);
+  else
+    one->arguments->launch(mode, numbers);
+  return true;
+}
+
+bool TensorLaunch::launch(nb::tuple inputs, nb::tuple results) {
+  AllGiven given(slots.size());
+  return giveValues(given, inputs, results, Known::Inputs) &&
+         run(detail::Mode::Primal, false, given);
+}
+
+nb::object TensorLaunch::call(nb::tuple inputs) {
+  nb::tuple results =
+      nb::steal<nb::tuple>(PyTuple_New(static_cast<Py_ssize_t>(likes.size())));
+  for (size_t k = 0; k < likes.size(); ++k) {
+    View like;
+    PyObject *input = inputs[static_cast<size_t>(likes[k])].ptr();
+    if (!isTensor(input))
+      return nb::none();
+    if (exchange->view(input, &like) != 0)
+      nb::raise_python_error();
+    PyTuple_SetItem(results.ptr(), static_cast<Py_ssize_t>(k),
+                    zerosLike(input, like).release().ptr());
+  }
+  AllGiven given(slots.size());
+  return giveValues(given, inputs, results, Known::All) &&
+                 run(detail::Mode::Primal, false, given)
+             ? nb::object(results)
+             : nb::none();
+}
+
+nb::object TensorLaunch::gradient(nb::tuple inputs, nb::tuple results,
+                                  nb::tuple needs, nb::tuple cotangents,
+                                  bool initialState) {
+  AllGiven given(slots.size());
+  if (!giveValues(given, inputs, results, Known::Nothing))
+    return nb::none();
+  size_t first = needs.size() - inputs.size();
+  std::vector<nb::object> made(slots.size());
+  for (size_t k = 0; k < slots.size(); ++k) {
+    const Slot &slot = slots[k];
+    if (slot.result >= 0 && isFloat(slot.type.dtype)) {
+      made[k] = giveCotangent(
+          slot, given[k], cotangents[static_cast<size_t>(slot.result)].ptr());
+    } else if (slot.type.rank >= 0 && slot.result < 0 &&
+               needs[first + static_cast<size_t>(slot.input)].ptr() ==
+                   Py_True) {
+      made[k] = zerosLike(given[k].tensor, given[k].view);
+      giveAdjoint(slot, given[k], made[k].ptr());
+    } else {
+      continue;
+    }
+    if (!given[k].adjoint)
+      return nb::none();
+  }
+  if (!run(detail::Mode::Gradient, initialState, given))
+    return nb::none();
+  nb::tuple found =
+      nb::steal<nb::tuple>(PyTuple_New(static_cast<Py_ssize_t>(needs.size())));
+  for (size_t k = 0; k < needs.size(); ++k)
+    PyTuple_SetItem(found.ptr(), static_cast<Py_ssize_t>(k),
+                    nb::none().release().ptr());
+  for (size_t k = 0; k < slots.size(); ++k) {
+    if (slots[k].input < 0 || !made[k].is_valid())
+      continue;
+    size_t at = first + static_cast<size_t>(slots[k].input);
+    if (needs[at].ptr() == Py_True)
+      PyTuple_SetItem(found.ptr(), static_cast<Py_ssize_t>(at),
+                      made[k].release().ptr());
+  }
+  return found;
+}
+
 void bindTensors(nb::module_ &module) {
   nb::class_<TensorLaunch>(
       module, "TensorLaunch",
       "Launches of a kernel over the memory of tensors of another library, "
       "which hands it out by the C functions of DLPack. Arguments of the "
       "kernel are inputs or results, by their numbers; -1: it is none.")
-      .def(nb::init<const Kernel &, const Device &, nb::handle, nb::tuple,
-                    const std::vector<int> &, const std::vector<int> &,
-                    const std::vector<std::vector<int64_t>> &>(),
-           "kernel"_a, "device"_a, "exchange"_a, "types"_a, "inputs"_a,
-           "results"_a, "components"_a)
+      .def(
+          nb::init<const Kernel &, const Device &, nb::handle, nb::tuple,
+                   nb::tuple, const std::vector<int> &,
+                   const std::vector<int> &, const std::vector<int> &,
+                   const std::vector<std::vector<int64_t>> &>(),
+          "kernel"_a, "device"_a, "exchange"_a, "types"_a, "functions"_a,
+          "likes"_a, "inputs"_a, "results"_a, "components"_a,
+          "`functions` make a tensor like another one: of zeros, of anything, "
+          "and a contiguous copy. `likes`: the input that each result is zeros "
+          "like, if `call` is to make them.")
       .def("fits", &TensorLaunch::fits, "inputs"_a,
            "Whether launches take these inputs as they are: 0 if not, 2 if one "
            "of them requires a gradient, else 1. Says nothing of numbers.")
-      .def(
-          "launch",
-          [](const TensorLaunch &launch, nb::tuple inputs, nb::tuple results) {
-            return launch.run(detail::Mode::Primal, false, {inputs, results},
-                              nullptr);
-          },
-          "inputs"_a, "results"_a,
-          "On the current stream of the library. False, and nothing has "
-          "happened, if the tensors are not as they must be.")
-      .def(
-          "gradient",
-          [](const TensorLaunch &launch, nb::tuple inputs, nb::tuple results,
-             nb::tuple inputAdjoints, nb::tuple resultAdjoints,
-             bool initialState) {
-            Tensors adjoints{inputAdjoints, resultAdjoints};
-            return launch.run(detail::Mode::Gradient, initialState,
-                              {inputs, results}, &adjoints);
-          },
-          "inputs"_a, "results"_a, "input_adjoints"_a, "result_adjoints"_a,
-          "initial_state"_a,
-          "The same of the gradient. Where an adjoint is None, there is none.");
+      .def("launch", &TensorLaunch::launch, "inputs"_a, "results"_a,
+           "On the current stream of the library, of inputs that fit. False, "
+           "and nothing has happened, if the results are not as they must be.")
+      .def("call", &TensorLaunch::call, "inputs"_a,
+           "The results of a launch; None, and nothing has happened, if the "
+           "inputs are not as they must be.")
+      .def("gradient", &TensorLaunch::gradient, "inputs"_a, "results"_a,
+           "needs"_a, "cotangents"_a, "initial_state"_a,
+           "The gradients of the inputs that need one, for cotangents of the "
+           "results, which stay as they are. None, and nothing has happened, "
+           "if tensors are not as they must be.");
 }
 
 } // namespace costate::python

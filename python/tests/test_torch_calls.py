@@ -324,3 +324,70 @@ def test_gradients_of_nothing_are_let_go_of():
         return sum(type(o) is torch.Tensor for o in gc.get_objects())
     before = run()
     assert run() <= before + 2
+
+
+@qd.kernel
+def cubed(x: qd.types.ndarray(), y: qd.types.ndarray()):
+    for i in x:
+        y[i] = x[i] * x[i] * x[i]
+
+
+def test_calls_of_many_shapes_and_their_gradients_in_any_order(calls):
+    function = qd.torch_function(cubed, outputs={1: 0})
+    counts = [*range(1, 20), 5, 0, 20_000]         # small ones, and one that is large
+    inputs = [torch.rand(n, dtype=torch.float64, device=PLACE, requires_grad=True) for n in counts]
+    results = [function(x) for x in inputs]
+    for x, y in reversed(list(zip(inputs, results))):
+        cotangent = torch.rand_like(y)
+        before = cotangent.clone()
+        (found,) = torch.autograd.grad(y, x, cotangent)
+        assert torch.allclose(found, 3 * x * x * cotangent) and torch.equal(cotangent, before)
+    expect(calls, len(counts) - 1, len(counts) - 1)
+
+
+def test_cotangents_that_are_one_number_seen_many_times(calls):
+    function = qd.torch_function(cubed, outputs={1: 0})
+    x = doubles(1, 2, 3)
+    for _ in range(3):
+        (found,) = torch.autograd.grad(function(x).sum(), x)
+        assert torch.allclose(found, 3 * x * x)
+    expect(calls, 2, 2)
+
+
+def test_calls_of_several_threads_at_once(calls):
+    function = qd.torch_function(cubed, outputs={1: 0})
+    function(doubles(0, 0))
+    wrong = []
+
+    def use(k):
+        x = doubles(*[float(k)] * 300)
+        for _ in range(200):
+            y = function(x)
+            (found,) = torch.autograd.grad(y, x, torch.ones_like(y))
+            if not (torch.equal(y, x * x * x) and torch.allclose(found, 3 * x * x)):
+                wrong.append(k)
+    threads = [threading.Thread(target=use, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_a_call_that_fails_leaves_the_next_ones_alone():
+    @qd.kernel
+    def chosen(n: qd.types.ndarray(), x: qd.types.ndarray(), y: qd.types.ndarray()):
+        for i in y:
+            assert n[i] < 2
+            y[i] = x[n[i]] * x[n[i]]
+
+    qd.init(arch=getattr(qd, DEVICE), debug=True)
+    function, x = qd.torch_function(chosen, outputs={2: 0}), doubles(3, 4)
+    for _ in range(2):
+        for index, is_right in ((1, True), (7, False), (0, True)):
+            n = torch.tensor([index], dtype=torch.int32, device=PLACE)
+            if is_right:
+                assert function(n, x).item() == x[index].item()**2
+            else:
+                with pytest.raises((AssertionError, qd.errors.Error)):
+                    function(n, x)

@@ -324,6 +324,19 @@ BoundArguments::BoundArguments(const Kernel &kernel,
       scalars.push_back(i);
 }
 
+void BoundArguments::move(std::span<void *const> memory,
+                          std::span<void *const> gradients) {
+  for (size_t i = 0; i < given->arguments.size(); ++i) {
+    runtime::ArrayStorage *array = given->arguments[i].array.get();
+    if (!array)
+      continue;
+    array->moveTo(memory[i]);
+    if (array->grad)
+      array->grad->moveTo(gradients[i]);
+  }
+  own->forgetMemory();
+}
+
 void BoundArguments::setScalars(Call &call,
                                 std::span<const ArgumentValue> values) const {
   const KernelImpl &kernel = *call.kernel;

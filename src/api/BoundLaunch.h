@@ -33,6 +33,11 @@ public:
   /// `call` and copies of versions only: what follows from the arrays is found
   /// once.
   void keep() { isKept = true; }
+  /// But that its arrays are over other memory from now on.
+  void forgetMemory() {
+    isApart = false;
+    known.reset();
+  }
   /// The adjoints and tangents that it writes.
   std::vector<std::shared_ptr<runtime::ArrayStorage>> derivatives() const;
   runtime::Box writtenElements(size_t use) const override;

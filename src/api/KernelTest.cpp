@@ -5,10 +5,12 @@
 #include "costate/detail/bound_arguments.h"
 
 #include <cmath>
+#include <gmock/gmock.h>
 #include <thread>
 
 using namespace costate;
 using costate::test::expectError;
+using testing::ElementsAre;
 
 namespace {
 class Kernels : public testing::Test {
@@ -317,6 +319,50 @@ TEST_F(Kernels, LaunchAgainFromOtherContents) {
     EXPECT_DOUBLE_EQ(x.grad().to_host()[10], 2 * factor * factor);
     EXPECT_EQ(x.to_host()[10], factor);
   }
+}
+
+TEST_F(Kernels, LaunchAgainOverOtherMemory) {
+  struct Memory {
+    double x[2], y[2], slopes[2], adjoint[2];
+  };
+  auto adopted = [&](double *values, double *slopes) {
+    return device.adopt(DType::F64, {2}, {values, {}, true, true}, grad,
+                        {slopes, {}, true, true});
+  };
+  Kernel cube =
+      kernel("cube", [](ArrayRef<double, 1> a, ArrayRef<double, 1> b) {
+        parallel(a.size(), [&](Index i) { b(i) = a(i) * a(i) * a(i); });
+      });
+  Memory first{{1, 2}, {}, {}, {1, 1}}, second{{3, 4}, {}, {}, {1, 10}};
+  BoundArguments bound(cube, Values{adopted(first.x, first.slopes),
+                                    adopted(first.y, first.adjoint)});
+  for (Memory *memory : {&first, &second, &first}) {
+    void *values[]{memory->x, memory->y};
+    void *slopes[]{memory->slopes, memory->adjoint};
+    bound.move(values, slopes);
+    bound.launch(Mode::Primal, Values{});
+    bound.launch(Mode::Gradient, Values{});
+  }
+  EXPECT_THAT(second.y, ElementsAre(27, 64));
+  EXPECT_THAT(second.slopes, ElementsAre(27, 480));
+  EXPECT_THAT(first.slopes, ElementsAre(3, 12));
+}
+
+TEST_F(Kernels, RefuseMemoryInCommonAfterAMove) {
+  double memory[4]{1, 2, 3, 4}, apart[2]{};
+  auto adopted = [&](double *values) {
+    return device.adopt(DType::F64, {2}, {values, {}, true, true});
+  };
+  Kernel copy =
+      kernel("copy", [](ArrayRef<double, 1> a, ArrayRef<double, 1> b) {
+        parallel(a.size(), [&](Index i) { b(i) = a(i); });
+      });
+  BoundArguments bound(copy, Values{adopted(memory), adopted(apart)});
+  bound.launch(Mode::Primal, Values{});
+  void *values[]{memory, memory + 1}, *none[]{nullptr, nullptr};
+  bound.move(values, none);
+  expectError(ErrorCode::BadArgument, {"memory in common"},
+              [&] { bound.launch(Mode::Primal, Values{}); });
 }
 
 TEST_F(Kernels, LookAtMemoryInEachGradientOfBoundArguments) {

@@ -165,6 +165,15 @@ void KeptLaunches::launch(Chain chain) {
   runByHand(*found->launch);
 }
 
+void KeptLaunches::forgetMemory() {
+  for (std::vector<Kept> *all : {&byHand, &fromStart})
+    for (Kept &one : *all) {
+      one.launch->forgetMemory();
+      if (one.recording)
+        one.recording->forgetMemory();
+    }
+}
+
 void KeptLaunches::launchFromInitialState(Chain chain) {
   prepareFromStart(call);
   auto found = std::ranges::find(fromStart, chain, &Kept::chain);

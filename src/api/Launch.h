@@ -23,6 +23,8 @@ public:
   Call call;
   void launch(Chain chain);
   void launchFromInitialState(Chain chain);
+  /// Its arrays are over other memory than before.
+  void forgetMemory();
 
 private:
   /// One, or a gradient and what records for it.

@@ -38,6 +38,12 @@ ArrayStorage::~ArrayStorage() {
     device->release(buffer);
 }
 
+void ArrayStorage::moveTo(void *address) {
+  if (buffer.bytes)
+    buffer.address = static_cast<std::byte *>(address);
+  countWrite();
+}
+
 Result<> ArrayStorage::fill(Buffer part, const void *pattern,
                             size_t patternBytes) {
   auto bytes = static_cast<const std::byte *>(pattern);

@@ -72,6 +72,8 @@ struct ArrayStorage : std::enable_shared_from_this<ArrayStorage> {
   /// contents have the same one.
   uint64_t contents() const { return changed; }
   void noteChange() const;
+  /// Has adopted other memory, of as many bytes, in the place of its own.
+  void moveTo(void *address);
   /// The host writes it through an address that it has been told.
   std::atomic<bool> isOpen = false;
   std::optional<MemoryOwner> owner; ///< none: the device

@@ -21,6 +21,11 @@ public:
   void launch(Mode mode, std::span<const ArgumentValue> scalars);
   void launch(InitialState, Mode mode, std::span<const ArgumentValue> scalars);
 
+  /// Arrays over memory of others (Device::adopt) are from now on over other
+  /// memory of the same size, which holds something else: an address for each
+  /// argument, and for its gradient, or null. Not while a launch runs.
+  void move(std::span<void *const> memory, std::span<void *const> gradients);
+
   const Kernel kernel;
 
 private:

@@ -263,7 +263,6 @@ class _Again(_SingleLevelFunction):
             ctx.numbers = [None if isinstance(x, torch.Tensor) else x for x in inputs]
             ctx.save_for_backward(*[x for x in inputs if isinstance(x, torch.Tensor)], *kept)
         else:
-            ctx.numbers = (None,) * len(inputs)
             ctx.save_for_backward(*inputs, *kept)
         if not call.all_floats:
             ctx.mark_non_differentiable(*[y for y in outputs if not y.is_floating_point()])
@@ -274,11 +273,15 @@ class _Again(_SingleLevelFunction):
         call = ctx.call
         if call is None:
             return _Function.backward(ctx, *cotangents)
-        inputs, finals = _saved(ctx)
+        if call.numbers:
+            inputs, finals = _saved(ctx)
+        else:
+            saved, count = ctx.saved_tensors, len(call.plan.inputs)
+            inputs, finals = saved[:count], saved[count:]
         if not torch.is_grad_enabled() and is_plain():
-            found = call.gradient(inputs, finals, ctx.needs_input_grad[1:], cotangents)
+            found = call.gradient(inputs, finals, ctx.needs_input_grad, cotangents)
             if found is not None:
-                return None, *found
+                return found
         return None, *_reversed(ctx, call.plan, call.launch_of(inputs), inputs, finals, cotangents)
 
 
@@ -474,7 +477,8 @@ def torch_function(kernel: Any, outputs: Mapping[int, Output] | None = None, *,
 
 def _callable(plan: _Plan, traceable: _Traceable) -> Callable[..., Any]:
     def function(*arguments: Any, **named: Any) -> Any:
-        arguments = plan.arguments(arguments, named)
+        if named or len(arguments) != count:
+            arguments = plan.arguments(arguments, named)
         if not torch.compiler.is_compiling() and plan.kept and is_plain():
             for call in plan.kept:
                 fit = call.fits(arguments)
@@ -492,7 +496,7 @@ def _callable(plan: _Plan, traceable: _Traceable) -> Callable[..., Any]:
         return apply(plan, *[_prepared(plan, i, a, device) for i, a in zip(plan.inputs, arguments)])
 
     kind: Any = _Again
-    again = kind.apply
+    again, count = kind.apply, len(plan.inputs)
     function.__name__ = function.__qualname__ = plan.name
     function.operator = traceable.operator  # type: ignore[attr-defined]
     return function

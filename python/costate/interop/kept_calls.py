@@ -41,10 +41,15 @@ def _forget() -> None:
         plan.kept = ()
 
 
+_transforms_are_active = torch._C._are_functorch_transforms_active
+_dispatch_modes = torch._C._len_torch_dispatch_stack
+_tracing_state = torch._C._get_tracing_state
+
+
 def is_plain() -> bool:
     """Whether calls are nothing but that: nobody transforms or records them."""
-    return not (state.loud or torch._C._are_functorch_transforms_active() or torch._C._len_torch_dispatch_stack()
-                or forward_ad._current_level >= 0 or torch._C._get_tracing_state() is not None)
+    return not (state.loud or _transforms_are_active() or _dispatch_modes() or forward_ad._current_level >= 0
+                or _tracing_state() is not None)
 
 
 class KeptCall:
@@ -54,14 +59,14 @@ class KeptCall:
                  results: Mapping[int, torch.Tensor]) -> None:
         self.plan, self.seen, self.launch, self.key = plan, seen, launch, _key(plan, launch)
         of = [(plan.inputs.index(i) if i in plan.inputs else -1, plan.results.index(i) if i in plan.results else -1) for i in positions]
-        self.tensors = _core.TensorLaunch(core, runtime.device(), EXCHANGE, (torch.Tensor, torch.nn.Parameter), [k for k, _ in of],
-                                          [k for _, k in of], [_components(plan, launch, i) for i in positions])
+        likes = [_like(plan, i, launch) for i in plan.results]
+        self.makes_results = min(likes) >= 0
+        self.tensors = _core.TensorLaunch(core, runtime.device(), EXCHANGE, (torch.Tensor, torch.nn.Parameter),
+                                          (torch.zeros_like, torch.empty_like, _copy), likes, [k for k, _ in of], [k for _, k in of],
+                                          [_components(plan, launch, i) for i in positions])
         self.numbers = [(k, plan.types[i]) for k, i in enumerate(plan.inputs) if plan.is_scalar(i)]
         self.makers = [_maker(plan, i, results[i], launch) for i in plan.results]
-        self.floats = [results[i].is_floating_point() for i in plan.results]
-        self.all_floats = all(self.floats)
-        #: For each input its number among the results, or -1.
-        self.updated = [plan.results.index(i) if i in plan.results else -1 for i in plan.inputs]
+        self.all_floats = all(results[i].is_floating_point() for i in plan.results)
 
     def fits(self, inputs: Inputs) -> int:
         """Whether it is one for these inputs: 0, or 1, or 2 if one of them requires a gradient."""
@@ -83,29 +88,24 @@ class KeptCall:
 
     def __call__(self, inputs: Inputs) -> tuple[torch.Tensor, ...] | None:
         """The results; None if what the user makes them of does not fit."""
+        if self.makes_results:
+            return self.tensors.call(inputs)
         results = tuple([make(inputs) for make in self.makers])
         return results if self.tensors.launch(inputs, results) else None
 
-    def gradient(self, inputs: Inputs, finals: tuple[torch.Tensor, ...], needs: Sequence[bool],
-                 cotangents: Sequence[torch.Tensor]) -> Found | None:
-        """For each input; None if the tensors do not fit. `finals`: what the results hold, if that is known."""
+    def gradient(self, inputs: Inputs, finals: tuple[torch.Tensor, ...], needs: tuple[bool, ...],
+                 cotangents: tuple[torch.Tensor, ...]) -> Found | None:
+        """As many as `needs`, which ends with those of the inputs; None if the tensors do not fit. `finals`: what the results hold,
+        if that is known."""
         if self.seen is not None and not self.seen.holds():
             return None
-        of_results = tuple([c.clone(memory_format=torch.contiguous_format) if is_float else None
-                            for c, is_float in zip(cotangents, self.floats)])
-        of_inputs = tuple([torch.zeros_like(inputs[k]) if need and self.updated[k] < 0 else None for k, need in enumerate(needs)])
-        if not self._reverse(inputs, finals, of_inputs, of_results):
-            return None
-        return tuple([None if not need else x if k < 0 else of_results[k] for need, x, k in zip(needs, of_inputs, self.updated)])
-
-    def _reverse(self, inputs: Inputs, finals: tuple[torch.Tensor, ...], of_inputs: Found, of_results: Found) -> bool:
         if finals and not self.plan.replays:
             try:
-                return self.tensors.gradient(inputs, finals, of_inputs, of_results, False)
+                return self.tensors.gradient(inputs, finals, needs, cotangents, False)
             except _core.CannotReplay:
                 self.plan.replays = True
         starts = tuple([make(inputs) for make in self.makers])
-        return self.tensors.gradient(inputs, starts, of_inputs, of_results, True)
+        return self.tensors.gradient(inputs, starts, needs, cotangents, True)
 
     def launch_of(self, inputs: Inputs) -> _Launch:
         """What calls that know nothing want to know of the launch."""
@@ -114,6 +114,10 @@ class KeptCall:
         launch = copy.copy(self.launch)
         launch.own = Own({}, self.launch.own.seen, [inputs[k] for k, _ in self.numbers])
         return launch
+
+
+def _copy(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.clone(memory_format=torch.contiguous_format)
 
 
 def _key(plan: _Plan, launch: _Launch) -> tuple[Any, ...]:
@@ -130,17 +134,25 @@ def _components(plan: _Plan, launch: _Launch, position: int) -> list[int]:
     return list(array.shape[len(array.shape) - count:])
 
 
+def _like(plan: _Plan, position: int, launch: _Launch) -> int:
+    """The input that a result is zeros like, or -1."""
+    how = plan.outputs.get(position)
+    if not isinstance(how, int):
+        return -1
+    like = launch.values[how]
+    alike = like.dtype == launch.values[position].dtype and _components(plan, launch, how) == _components(plan, launch, position)
+    return plan.inputs.index(how) if alike else -1
+
+
 def _maker(plan: _Plan, position: int, result: torch.Tensor, launch: _Launch) -> Maker:
     if position in plan.updates:
         k = plan.inputs.index(position)
         return lambda inputs: inputs[k].clone()
     how = plan.outputs[position]
-    if isinstance(how, int):
-        like = launch.values[how]
-        k = plan.inputs.index(how)
-        if like.dtype == launch.values[position].dtype and _components(plan, launch, how) == _components(plan, launch, position):
-            return lambda inputs: torch.zeros_like(inputs[k])
-    elif not callable(how):
+    k = _like(plan, position, launch)
+    if k >= 0:
+        return lambda inputs: torch.zeros_like(inputs[k])
+    if not isinstance(how, int) and not callable(how):
         shape, dtype, device = result.shape, result.dtype, result.device
         return lambda inputs: torch.zeros(shape, dtype=dtype, device=device)
     return lambda inputs: plan.output(position, inputs)
