@@ -3,10 +3,12 @@
 
 #include "costate/detail/bound_arguments.h"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <memory>
 
 namespace costate::python {
@@ -80,9 +82,11 @@ public:
 
   int fits(nb::tuple inputs) const;
   bool launch(nb::tuple inputs, nb::tuple results);
-  nb::object call(nb::tuple inputs);
-  nb::object gradient(nb::tuple inputs, nb::tuple results, nb::tuple needs,
-                      nb::tuple cotangents, bool initialState);
+  std::optional<nb::tuple> call(nb::tuple inputs);
+  bool needsResults() const;
+  std::optional<nb::tuple> gradient(nb::tuple inputs, nb::tuple results,
+                                    nb::tuple needs, nb::tuple cotangents,
+                                    bool initialState);
 
 private:
   bool isTensor(PyObject *object) const {
@@ -101,6 +105,9 @@ private:
   AnyArray arrayOf(const Slot &slot, const Given &given, bool isHeld) const;
   void useCurrentStream() const;
   std::shared_ptr<KeptLaunch> keptFor(const AllGiven &given);
+  bool needsResults(const AllGiven &given) const;
+  void noteNeeds(const KeptLaunch &launch);
+  nb::tuple rowMajor(nb::tuple tensors) const;
   std::shared_ptr<KeptLaunch> newKept(const AllGiven &given) const;
   using Numbers = std::vector<detail::ArgumentValue>;
   bool giveNumbers(const AllGiven &given, Numbers &numbers) const;
@@ -121,6 +128,8 @@ private:
   static constexpr size_t most = 8;
   std::vector<std::shared_ptr<KeptLaunch>> kept;
   size_t next = 0; ///< to be replaced
+  /// By gradients, for those that have adjoints.
+  std::map<std::vector<bool>, bool> resultsNeeded;
 };
 
 } // namespace
@@ -381,6 +390,13 @@ bool TensorLaunch::runOnce(detail::Mode mode, bool initialState,
   return true;
 }
 
+static std::vector<bool> adjointsOf(const AllGiven &given) {
+  std::vector<bool> has;
+  for (const Given &one : given)
+    has.push_back(one.adjoint != nullptr);
+  return has;
+}
+
 static bool isLike(const KeptLaunch &one, const AllGiven &given) {
   for (size_t k = 0; k < given.size(); ++k) {
     const View &view = given[k].view;
@@ -469,12 +485,16 @@ bool TensorLaunch::run(detail::Mode mode, bool initialState, AllGiven &given) {
     gradients.push_back(given[k].isLent ? one->copied(k, given[k].slopes)
                                         : addressOf(given[k].slopes));
   }
-  GilRelease release;
-  one->arguments->move(memory, gradients);
-  if (initialState)
-    one->arguments->launch(initial_state, mode, numbers);
-  else
-    one->arguments->launch(mode, numbers);
+  {
+    GilRelease release;
+    one->arguments->move(memory, gradients);
+    if (initialState)
+      one->arguments->launch(initial_state, mode, numbers);
+    else
+      one->arguments->launch(mode, numbers);
+  }
+  if (mode == detail::Mode::Gradient && !initialState && needsResults(given))
+    noteNeeds(*one);
   return true;
 }
 
@@ -484,14 +504,44 @@ bool TensorLaunch::launch(nb::tuple inputs, nb::tuple results) {
          run(detail::Mode::Primal, false, given);
 }
 
-nb::object TensorLaunch::call(nb::tuple inputs) {
+/// True where that is not known.
+bool TensorLaunch::needsResults(const AllGiven &given) const {
+  auto found = resultsNeeded.find(adjointsOf(given));
+  return found == resultsNeeded.end() || found->second;
+}
+
+bool TensorLaunch::needsResults() const {
+  auto isNeeded = [](auto &one) { return one.second; };
+  return resultsNeeded.empty() || std::ranges::any_of(resultsNeeded, isNeeded);
+}
+
+void TensorLaunch::noteNeeds(const KeptLaunch &launch) {
+  bool &isNeeded = resultsNeeded[launch.hasAdjoint];
+  for (size_t k = 0; k < slots.size(); ++k)
+    isNeeded |= slots[k].result >= 0 && (!isFloat(slots[k].type.dtype) ||
+                                         launch.arguments->gradientNeeds(k));
+}
+
+nb::tuple TensorLaunch::rowMajor(nb::tuple tensors) const {
+  nb::list all;
+  for (nb::handle one : tensors) {
+    View view;
+    bool isReady = isTensor(one.ptr()) &&
+                   exchange->view(one.ptr(), &view) == 0 && isRowMajor(view);
+    PyErr_Clear();
+    all.append(isReady ? nb::borrow(one) : copy(one));
+  }
+  return nb::tuple(all);
+}
+
+std::optional<nb::tuple> TensorLaunch::call(nb::tuple inputs) {
   nb::tuple results =
       nb::steal<nb::tuple>(PyTuple_New(static_cast<Py_ssize_t>(likes.size())));
   for (size_t k = 0; k < likes.size(); ++k) {
     View like;
     PyObject *input = inputs[static_cast<size_t>(likes[k])].ptr();
     if (!isTensor(input))
-      return nb::none();
+      return std::nullopt;
     if (exchange->view(input, &like) != 0)
       nb::raise_python_error();
     PyTuple_SetItem(results.ptr(), static_cast<Py_ssize_t>(k),
@@ -500,16 +550,19 @@ nb::object TensorLaunch::call(nb::tuple inputs) {
   AllGiven given(slots.size());
   return giveValues(given, inputs, results, Known::All) &&
                  run(detail::Mode::Primal, false, given)
-             ? nb::object(results)
-             : nb::none();
+             ? std::optional(results)
+             : std::nullopt;
 }
 
-nb::object TensorLaunch::gradient(nb::tuple inputs, nb::tuple results,
-                                  nb::tuple needs, nb::tuple cotangents,
-                                  bool initialState) {
+std::optional<nb::tuple>
+TensorLaunch::gradient(nb::tuple inputs, nb::tuple results, nb::tuple needs,
+                       nb::tuple cotangents, bool initialState) {
   AllGiven given(slots.size());
+  bool haveShapesOnly = results.size() == 0;
+  if (haveShapesOnly)
+    results = cotangents = rowMajor(cotangents);
   if (!giveValues(given, inputs, results, Known::Nothing))
-    return nb::none();
+    return std::nullopt;
   size_t first = needs.size() - inputs.size();
   std::vector<nb::object> made(slots.size());
   for (size_t k = 0; k < slots.size(); ++k) {
@@ -526,10 +579,12 @@ nb::object TensorLaunch::gradient(nb::tuple inputs, nb::tuple results,
       continue;
     }
     if (!given[k].adjoint)
-      return nb::none();
+      return std::nullopt;
   }
+  if (haveShapesOnly && needsResults(given))
+    return std::nullopt;
   if (!run(detail::Mode::Gradient, initialState, given))
-    return nb::none();
+    return std::nullopt;
   nb::tuple found =
       nb::steal<nb::tuple>(PyTuple_New(static_cast<Py_ssize_t>(needs.size())));
   for (size_t k = 0; k < needs.size(); ++k)
@@ -571,11 +626,17 @@ void bindTensors(nb::module_ &module) {
       .def("call", &TensorLaunch::call, "inputs"_a,
            "The results of a launch; None, and nothing has happened, if the "
            "inputs are not as they must be.")
+      .def_prop_ro(
+          "needs_results",
+          [](const TensorLaunch &launch) { return launch.needsResults(); },
+          "Whether gradients have to be given results, as far as is "
+          "known.")
       .def("gradient", &TensorLaunch::gradient, "inputs"_a, "results"_a,
            "needs"_a, "cotangents"_a, "initial_state"_a,
            "The gradients of the inputs that need one, for cotangents of the "
            "results, which stay as they are. None, and nothing has happened, "
-           "if tensors are not as they must be.");
+           "if tensors are not as they must be, or `results` is empty and they "
+           "are needed.");
 }
 
 } // namespace costate::python

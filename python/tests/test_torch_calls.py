@@ -391,3 +391,36 @@ def test_a_call_that_fails_leaves_the_next_ones_alone():
             else:
                 with pytest.raises((AssertionError, qd.errors.Error)):
                     function(n, x)
+
+
+@qd.kernel
+def squared_twice(x: qd.types.ndarray(), y: qd.types.ndarray(), z: qd.types.ndarray()):
+    for i in x:
+        y[i] = x[i] * x[i]
+    for i in x:
+        z[i] = y[i] * y[i]
+
+
+@pytest.mark.skipif(DEVICE != "cpu" or not are_kept(), reason="elsewhere results are saved")
+def test_results_that_gradients_do_not_need_may_be_overwritten(calls):
+    function, x = qd.torch_function(cubed, outputs={1: 0}), doubles(1, 2)
+    for _ in range(2):
+        torch.autograd.grad(function(x).sum(), x)
+    for shape in (2, 3):                           # one that the gradient knows, and one that it does not
+        x = torch.rand(shape, dtype=torch.float64, device=PLACE, requires_grad=True)
+        y = function(x)
+        y.mul_(2)
+        (found,) = torch.autograd.grad(y.sum(), x)
+        assert torch.allclose(found, 6 * x * x)
+    expect(calls, 3, 3)
+
+
+def test_results_that_gradients_need_may_not_be_overwritten():
+    function, x = qd.torch_function(squared_twice, outputs={1: 0, 2: 0}), doubles(1, 2)
+    for _ in range(3):
+        (found,) = torch.autograd.grad(function(x)[1].sum(), x)
+        assert torch.allclose(found, 4 * x**3)
+    y, z = function(x)
+    y.mul_(7)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        torch.autograd.grad(z.sum(), x)

@@ -337,6 +337,10 @@ void BoundArguments::move(std::span<void *const> memory,
   own->forgetMemory();
 }
 
+bool BoundArguments::gradientNeeds(size_t argument) const {
+  return own->gradientNeeds(argument);
+}
+
 void BoundArguments::setScalars(Call &call,
                                 std::span<const ArgumentValue> values) const {
   const KernelImpl &kernel = *call.kernel;

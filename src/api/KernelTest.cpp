@@ -343,6 +343,8 @@ TEST_F(Kernels, LaunchAgainOverOtherMemory) {
     bound.launch(Mode::Primal, Values{});
     bound.launch(Mode::Gradient, Values{});
   }
+  EXPECT_TRUE(bound.gradientNeeds(0));
+  EXPECT_FALSE(bound.gradientNeeds(1));
   EXPECT_THAT(second.y, ElementsAre(27, 64));
   EXPECT_THAT(second.slopes, ElementsAre(27, 480));
   EXPECT_THAT(first.slopes, ElementsAre(3, 12));

@@ -165,6 +165,16 @@ void KeptLaunches::launch(Chain chain) {
   runByHand(*found->launch);
 }
 
+/// Where a tape grows, other code may run in the place of this.
+bool KeptLaunches::gradientNeeds(size_t argument) const {
+  auto isGradient = [](const Kept &one) { return one.launch->isGradient(); };
+  auto found = std::ranges::find_if(byHand, isGradient);
+  if (found == byHand.end())
+    return true;
+  const runtime::KernelCode &code = found->launch->code;
+  return code.accesses[argument].needed || code.growsTape || code.device;
+}
+
 void KeptLaunches::forgetMemory() {
   for (std::vector<Kept> *all : {&byHand, &fromStart})
     for (Kept &one : *all) {

@@ -25,6 +25,8 @@ public:
   void launchFromInitialState(Chain chain);
   /// Its arrays are over other memory than before.
   void forgetMemory();
+  /// See BoundArguments.
+  bool gradientNeeds(size_t argument) const;
 
 private:
   /// One, or a gradient and what records for it.

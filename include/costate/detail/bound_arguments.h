@@ -26,6 +26,11 @@ public:
   /// argument, and for its gradient, or null. Not while a launch runs.
   void move(std::span<void *const> memory, std::span<void *const> gradients);
 
+  /// Whether the gradient that was launched, not from the initial state, looks
+  /// at what an array holds. True where that is not certain. Not while a launch
+  /// runs.
+  bool gradientNeeds(size_t argument) const;
+
   const Kernel kernel;
 
 private:

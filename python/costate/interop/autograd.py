@@ -258,7 +258,7 @@ class _Again(_SingleLevelFunction):
         if outputs is None:
             ctx.call = None
             return _Function.forward(ctx, call.plan, *inputs)
-        ctx.call, kept = call, () if call.plan.replays else outputs
+        ctx.call, kept = call, outputs if call.keeps_results and not call.plan.replays else ()
         if call.numbers:
             ctx.numbers = [None if isinstance(x, torch.Tensor) else x for x in inputs]
             ctx.save_for_backward(*[x for x in inputs if isinstance(x, torch.Tensor)], *kept)

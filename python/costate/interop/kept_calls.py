@@ -66,6 +66,7 @@ class KeptCall:
                                           [_components(plan, launch, i) for i in positions])
         self.numbers = [(k, plan.types[i]) for k, i in enumerate(plan.inputs) if plan.is_scalar(i)]
         self.makers = [_maker(plan, i, results[i], launch) for i in plan.results]
+        self.keeps_results = True    # for gradients
         self.all_floats = all(results[i].is_floating_point() for i in plan.results)
 
     def fits(self, inputs: Inputs) -> int:
@@ -99,9 +100,13 @@ class KeptCall:
         if that is known."""
         if self.seen is not None and not self.seen.holds():
             return None
-        if finals and not self.plan.replays:
+        if not self.plan.replays and (finals or not self.keeps_results):
             try:
-                return self.tensors.gradient(inputs, finals, needs, cotangents, False)
+                found = self.tensors.gradient(inputs, finals, needs, cotangents, False)
+                self.keeps_results = self.tensors.needs_results
+                if found is not None or finals:
+                    return found
+                self.keeps_results = True
             except _core.CannotReplay:
                 self.plan.replays = True
         starts = tuple([make(inputs) for make in self.makers])
