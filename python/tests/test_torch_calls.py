@@ -187,7 +187,7 @@ def test_results_that_are_integers_and_made_by_functions(calls):
         y, numbers = f(x)
         assert numbers.tolist() == list(range(size)) and not numbers.requires_grad
         assert torch.autograd.grad(y.sum(), x)[0].tolist() == [2] * size
-    expect(calls, 1, 1)
+    assert calls == [0, 0]    # what functions make is kept for the gradient of each call
     starts = iter([2, 3, 4])
     g = qd.torch_function(counted, outputs={1: lambda x: torch.zeros(2, next(starts), dtype=torch.float64, device=PLACE)[:, 0], 2: 0})
     for _ in range(3):
@@ -424,3 +424,50 @@ def test_results_that_gradients_need_may_not_be_overwritten():
     y.mul_(7)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         torch.autograd.grad(z.sum(), x)
+
+
+@qd.kernel
+def product_and_square(x: qd.types.ndarray(), w: qd.types.ndarray(), y: qd.types.ndarray(), z: qd.types.ndarray()):
+    for i in range(1):
+        y[i] = 2.0
+    for i in x:
+        z[i] = y[i] * x[i] + w[i] * w[i]
+
+
+@pytest.mark.parametrize("makes", ["the start", "zeros"])
+def test_results_that_one_gradient_needs_and_another_one_does_not(makes):
+    """By `w` none are needed; by `x` what y holds, of which one element only is written."""
+    start = torch.ones(3, dtype=torch.float64, device=PLACE)
+    function = qd.torch_function(product_and_square, outputs={2: (lambda x, w: start) if makes == "the start" else 0, 3: 0})
+
+    def random(requires_grad):
+        return torch.rand(3, dtype=torch.float64, device=PLACE, requires_grad=requires_grad)
+    for _ in range(3):
+        w = random(True)
+        assert torch.allclose(torch.autograd.grad(function(random(False), w)[1].sum(), w)[0], 2 * w)
+    for _ in range(3):
+        start.fill_(1)
+        x = random(True)
+        y, z = function(x, random(False))
+        start.fill_(5)
+        assert torch.equal(torch.autograd.grad(z.sum(), x)[0], y)
+
+
+@qd.kernel
+def multiply_in_place(x: qd.types.ndarray(), y: qd.types.ndarray()):
+    for i in x:
+        y[i] = y[i] * x[i]
+
+
+def test_starts_are_those_of_the_call():
+    """Also where the gradient runs the kernel again from them."""
+    start = torch.ones(3, dtype=torch.float64, device=PLACE)
+    function = qd.torch_function(multiply_in_place, outputs={1: lambda x: start})
+    for _ in range(3):
+        start.fill_(1)
+        x = torch.rand(3, dtype=torch.float64, device=PLACE, requires_grad=True)
+        y = function(x)
+        start.fill_(5)
+        found, = torch.autograd.grad((y * y).sum(), x, create_graph=True)
+        assert torch.allclose(found, 2 * x)
+        assert torch.allclose(torch.autograd.grad(found.sum(), x)[0], torch.full_like(x, 2))

@@ -75,9 +75,14 @@ class _Plan(Plan):
             shape = self.whole_shape(position, how)
         return torch.zeros(shape, dtype=self.dtype_of(position, like), device=like.device)
 
-    def starts(self, inputs: Sequence[Any]) -> dict[int, torch.Tensor]:
-        """What the results hold before the launch."""
-        starts = {i: self.output(i, inputs) for i in self.outputs}
+    @property
+    def has_makers(self) -> bool:
+        """Whether functions of the user make results."""
+        return any(map(callable, self.outputs.values()))
+
+    def starts(self, inputs: Sequence[Any], made: Mapping[int, torch.Tensor] = {}) -> dict[int, torch.Tensor]:
+        """What the results hold before the launch; `made`: copies of those that the user's functions have made for it."""
+        starts = {i: made[i].clone() if i in made else self.output(i, inputs) for i in self.outputs}
         for i in self.updates:
             starts[i] = inputs[self.inputs.index(i)].detach().clone()
         return starts
@@ -140,6 +145,8 @@ class _Launch:
     arguments: Any
     own: Any
     after: list[Callable[[], None]]
+    #: What functions of the user have made, by position, as it was before the launch.
+    made: Mapping[int, torch.Tensor] = {}
 
     def _resolve(self, like: _Launch | None) -> None:
         """What the kernel is given: also fields, and the key of random numbers."""
@@ -202,8 +209,10 @@ class _Function(torch.autograd.Function):
         given = [x for x in inputs if isinstance(x, torch.Tensor)]
         inputs = tuple(x.detach() if isinstance(x, torch.Tensor) else x for x in inputs)
         results = plan.starts(inputs)
+        made = {i: results[i].clone() for i, how in plan.outputs.items() if callable(how)}
         launch = _Launch(plan, plan.place(inputs, results))
         launch.primal()
+        launch.made = made
         keep(plan, launch, results)
         ctx.plan, ctx.launch = plan, launch.forget_tensors()
         ctx.numbers = [None if isinstance(x, torch.Tensor) else x for x in inputs]
@@ -226,7 +235,7 @@ class _Function(torch.autograd.Function):
             raise errors.NotDifferentiable(
                 f"forward mode of {plan.title}, which writes fields, would write them twice; pass "
                 "what it writes as arguments, and name them in `outputs` or `updates`")
-        results = plan.starts(inputs)
+        results = plan.starts(inputs, ctx.launch.made)
         both = _Launch(plan, plan.place(inputs, results), dual=True, like=ctx.launch)
         slopes = _tangents(plan, both, results, tangents)
         return slopes[0] if len(slopes) == 1 else tuple(slopes)
@@ -258,7 +267,7 @@ class _Again(_SingleLevelFunction):
         if outputs is None:
             ctx.call = None
             return _Function.forward(ctx, call.plan, *inputs)
-        ctx.call, kept = call, outputs if call.keeps_results and not call.plan.replays else ()
+        ctx.call, kept = call, outputs if call.keeps_results(ctx.needs_input_grad) and not call.plan.replays else ()
         if call.numbers:
             ctx.numbers = [None if isinstance(x, torch.Tensor) else x for x in inputs]
             ctx.save_for_backward(*[x for x in inputs if isinstance(x, torch.Tensor)], *kept)
@@ -303,7 +312,7 @@ class _Gradient(torch.autograd.Function):
                 return _gradients(plan, launch, needs, inputs, results, cotangents, False)
             except _core.CannotReplay:
                 plan.replays = True
-        return _gradients(plan, launch, needs, inputs, plan.starts(inputs), cotangents, True)
+        return _gradients(plan, launch, needs, inputs, plan.starts(inputs, launch.made), cotangents, True)
 
     @staticmethod
     @once_differentiable
@@ -349,7 +358,7 @@ def _second(ctx: Any, inputs: Sequence[Any], cotangents: Sequence[torch.Tensor],
     its product with them; and that of the function, which belongs to the cotangents."""
     plan, launch = ctx.plan, ctx.launch
     launch.require_fields(initial_state=True)
-    results = plan.starts(inputs)
+    results = plan.starts(inputs, launch.made)
     adjoints = _adjoints(plan, ctx.needs, inputs, results, cotangents)
     both = _Launch(plan, plan.place(inputs, results), adjoints, dual=True, like=launch)
     along, slopes = _curvatures(plan, both, ctx.needs_input_grad[4:], inputs, results, directions)
@@ -442,7 +451,8 @@ def torch_function(kernel: Any, outputs: Mapping[int, Output] | None = None, *,
     ``outputs`` says which arguments of the kernel, counted from 0, the function
     returns instead of taking them, and how each of them is made, all zero: an
     int for the shape of that other argument, a shape, or a function of the
-    arguments that gives a shape or a tensor to start with. Where the elements are
+    arguments that gives a shape or a tensor to start with (under `torch.compile` and
+    `torch.func` a gradient calls it again: it depends on its arguments alone there). Where the elements are
     vectors or matrices, the shape may be that of the elements alone. ``updates`` names
     arguments that the kernel reads and writes: the function leaves the tensor
     that it is given alone and returns another one.

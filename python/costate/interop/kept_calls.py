@@ -66,7 +66,7 @@ class KeptCall:
                                           [_components(plan, launch, i) for i in positions])
         self.numbers = [(k, plan.types[i]) for k, i in enumerate(plan.inputs) if plan.is_scalar(i)]
         self.makers = [_maker(plan, i, results[i], launch) for i in plan.results]
-        self.keeps_results = True    # for gradients
+        self.kept: dict[tuple[bool, ...], bool] = {}   # whether gradients by so many inputs need the results
         self.all_floats = all(results[i].is_floating_point() for i in plan.results)
 
     def fits(self, inputs: Inputs) -> int:
@@ -94,19 +94,23 @@ class KeptCall:
         results = tuple([make(inputs) for make in self.makers])
         return results if self.tensors.launch(inputs, results) else None
 
+    def keeps_results(self, needs: tuple[bool, ...]) -> bool:
+        """Whether the results are kept for a gradient."""
+        return self.kept.get(needs, True)
+
     def gradient(self, inputs: Inputs, finals: tuple[torch.Tensor, ...], needs: tuple[bool, ...],
                  cotangents: tuple[torch.Tensor, ...]) -> Found | None:
         """As many as `needs`, which ends with those of the inputs; None if the tensors do not fit. `finals`: what the results hold,
         if that is known."""
         if self.seen is not None and not self.seen.holds():
             return None
-        if not self.plan.replays and (finals or not self.keeps_results):
+        if not self.plan.replays and (finals or not self.keeps_results(needs)):
             try:
                 found = self.tensors.gradient(inputs, finals, needs, cotangents, False)
-                self.keeps_results = self.tensors.needs_results
+                self.kept[needs] = self.tensors.needs_results
                 if found is not None or finals:
                     return found
-                self.keeps_results = True
+                self.kept[needs] = True
             except _core.CannotReplay:
                 self.plan.replays = True
         starts = tuple([make(inputs) for make in self.makers])
@@ -180,6 +184,8 @@ def _has_half(launch: _Launch) -> bool:
 
 def keep(plan: _Plan, launch: _Launch, results: Mapping[int, torch.Tensor]) -> None:
     """After a call: those like it know more, if that is possible."""
+    if plan.has_makers:
+        plan.may_keep = False
     if not plan.may_keep or launch.copies or not is_plain() or _has_half(launch):
         return
     if not _is_simple(plan):

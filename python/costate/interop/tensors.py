@@ -95,7 +95,7 @@ class _Known(Kept):
     """The array over a tensor, kept with it as long as the tensor stays what it is."""
 
     is_copied = False
-    __slots__ = ("array", "place", "gradient", "gradient_place", "shape", "version", "array_version",
+    __slots__ = ("array", "place", "gradient", "gradient_place", "shape", "dtype", "version", "array_version",
                  "device", "is_cuda", "generation", "marks")
 
     def __init__(self, tensor: torch.Tensor, device: _core.Device) -> None:
@@ -105,7 +105,7 @@ class _Known(Kept):
         self.array = adopt(tensor, gradient, device, announced=self.version is not None)
         self.array_version = self.array.version
         self.place = tensor.data_ptr()
-        self.shape = tensor.shape
+        self.shape, self.dtype = tensor.shape, tensor.dtype
         self.gradient_place = None if gradient is None else gradient.data_ptr()
         self.device = device
         self.is_cuda = tensor.is_cuda
@@ -113,7 +113,7 @@ class _Known(Kept):
         self.marks: set[int] = set()   # of what it has been launched with
 
     def fits(self, tensor: torch.Tensor) -> bool:
-        if (self.place != tensor.data_ptr() or self.shape != tensor.shape
+        if (self.place != tensor.data_ptr() or self.shape != tensor.shape or self.dtype is not tensor.dtype
                 or self.generation != runtime.generation or not tensor.is_contiguous()):
             return False
         if self.gradient_place is None:
@@ -124,7 +124,7 @@ class _Known(Kept):
 
     def ready(self, tensor: torch.Tensor) -> bool:
         """`fits` and `before` in one, for launches that are repeated."""
-        if (self.place != tensor.data_ptr() or self.shape != tensor.shape
+        if (self.place != tensor.data_ptr() or self.shape != tensor.shape or self.dtype is not tensor.dtype
                 or self.generation != runtime.generation or not tensor.is_contiguous()):
             return False
         if self.gradient_place is not None:

@@ -197,6 +197,38 @@ def test_additions_to_trees_that_steer():
     assert not q.grad.to_numpy().any()
 
 
+@pytest.mark.parametrize("at, keeps_apart", [((0, 1, 2, 3), True), ((0, 0, 1, 2), False)])
+@pytest.mark.parametrize("is_recorded", [True, False])
+def test_additions_to_one_element_each_that_steer(at, keeps_apart, is_recorded):
+    """By one index; several work items may have it."""
+    @qd.kernel
+    def steered(at: qd.types.ndarray(), q: qd.types.ndarray(), x: qd.types.ndarray(), y: qd.types.ndarray()):
+        for i in range(q.shape[0]):
+            j = at[i]
+            x[j] += q[i]
+            if x[j] > 2:
+                y[i] += q[i] * q[i]
+
+    n, q, x, y = integers(*at), floats(1, 2, 3, 4), floats(0, 0, 0, 0), floats(0, 0, 0, 0)
+
+    def gradient():
+        if is_recorded:
+            with qd.ad.Tape():
+                steered(n, q, x, y)
+                y.grad.fill(1)
+        else:
+            steered(n, q, x, y)
+            y.grad.fill(1)
+            steered.grad(n, q, x, y)
+    if keeps_apart:
+        gradient()
+        assert q.grad.to_numpy().tolist() == [0, 0, 6, 8]
+    else:
+        with pytest.raises(qd.CannotReplay):
+            gradient()
+        assert not q.grad.to_numpy().any()
+
+
 @qd.kernel
 def levels(q: qd.types.ndarray(), parent: qd.types.ndarray(), x: qd.types.ndarray()):
     qd.loop_config(serialize=True)

@@ -1,6 +1,7 @@
 """Launches in which only tensors of PyTorch and numbers are others than before bind these alone, and give the same."""
 
 import dataclasses
+import typing
 
 import numpy as np
 import pytest
@@ -134,3 +135,100 @@ def test_gradients_in_a_tape_of_new_tensors(state):
             squares(x, state)
         assert x.grad.tolist() == [2 * k, 4 * k, 6 * k]
         squares(zeros(requires_grad=True), state)
+
+
+triple, mutable = ti.types.vector(3, ti.f64), ti.types.struct(a=ti.f64)
+
+
+@dataclasses.dataclass(frozen=True)
+class Factor:
+    x: ti.types.ndarray()
+    by: ti.f64
+
+
+@ti.kernel
+def first_of(to: ti.types.ndarray(), v: triple):
+    for i in to:
+        to[i] = v[0]
+
+
+@ti.kernel
+def member_of(to: ti.types.ndarray(), s: mutable):
+    for i in to:
+        to[i] = s.a
+
+
+@ti.kernel
+def factor_of(to: ti.types.ndarray(), f: Factor):
+    for i in to:
+        to[i] = f.by
+
+
+@ti.kernel
+def given_or_0(to: ti.types.ndarray(), v: typing.Optional[ti.f64]):
+    for i in to:
+        to[i] = 0.0 if ti.static(v is None) else v
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+@pytest.mark.parametrize("kernel, made", [
+    (first_of, lambda: np.zeros(3)), (first_of, lambda: torch.zeros(3, dtype=torch.float64)), (first_of, lambda: [0.0] * 3),
+    (member_of, lambda: mutable(a=0.0)), (factor_of, lambda: Factor(torch.ones(2, dtype=torch.float64), np.zeros(()))),
+    (factor_of, lambda: Factor(torch.ones(2, dtype=torch.float64), torch.zeros((), dtype=torch.float64)))])
+def test_numbers_of_objects_that_change(kernel, made, is_new):
+    """They are those of this launch, also if the object is that of an earlier one."""
+    given, to = made(), torch.zeros(2, dtype=torch.float64)
+    for value in (1.0, 2.0, 3.0, 4.0):
+        if kernel is first_of:
+            given[0] = value
+        elif kernel is member_of:
+            given.a = value
+        else:
+            given.by[...] = value
+        if is_new:
+            to = torch.zeros(2, dtype=torch.float64)
+        kernel(to, given)
+        assert to.tolist() == [value, value]
+
+
+def test_other_vectors_of_the_same_type():
+    for v in [torch.full((3,), q, dtype=torch.float64) for q in (1.0, 2.0, 3.0)]:
+        to = torch.zeros(2, dtype=torch.float64)
+        first_of(to, v)
+        assert to.tolist() == [v[0], v[0]]
+
+
+def test_numbers_that_may_be_left_out():
+    to = torch.zeros(2, dtype=torch.float64)
+    for value in [float(k) for k in range(50)] + [None]:
+        given_or_0(to, None if value is None else value + 0.5)
+        assert to.tolist() == 2 * [0 if value is None else value + 0.5]
+
+
+def test_recorded_vectors_that_change():
+    loss, x = (ti.field(ti.f64, shape=(), needs_grad=True) for _ in range(2))
+
+    @ti.kernel
+    def add(v: triple):
+        loss[None] += x[None] * x[None] * v[0]
+
+    x[None], v = 1, np.array([1.0, 0, 0])
+    with ti.ad.Tape(loss):
+        for _ in range(4):
+            add(v)
+            v *= 2
+    assert (loss[None], x.grad[None]) == (15, 30)
+
+
+def test_tensors_whose_dtype_changes():
+    @ti.kernel
+    def set_to_2(to: ti.types.ndarray()):
+        for i in to:
+            to[i] = 2
+
+    to = torch.zeros(3)
+    set_to_2(to)
+    to.data = to.data.view(torch.int32)
+    for _ in range(2):
+        set_to_2(to)
+        assert to.tolist() == [2, 2, 2]

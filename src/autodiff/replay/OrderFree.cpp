@@ -35,7 +35,10 @@ static bool isOfAll(const ArrayAccess &access, ir::RangeOp range) {
                       [&](Value index) { return isUniform(index, range); });
 }
 
-bool useOneElementEach(ir::RangeOp range, ArrayRef<ArrayAccess> accesses) {
+/// Whether a work item of `range` uses one element only in `accesses`, those of
+/// an array, and no element is that of all work items.
+static bool useOneElementEach(ir::RangeOp range,
+                              ArrayRef<ArrayAccess> accesses) {
   return !isOfAll(accesses.front(), range) &&
          llvm::all_of(accesses, [&](const ArrayAccess &access) {
            return llvm::all_of(

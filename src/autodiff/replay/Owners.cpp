@@ -88,11 +88,11 @@ private:
     return common;
   }
 
-  /// Whether one element is updated and another one is read.
-  static bool isMixed(ir::RangeOp range, ArrayRef<ArrayAccess> accesses) {
+  /// What is read depends on the order of updates, even if no derivative flows
+  /// through it: it may steer, or be a factor.
+  static bool hasUpdates(ArrayRef<ArrayAccess> accesses) {
     return llvm::any_of(accesses,
-                        [](auto &access) { return isUpdate(access.op); }) &&
-           !useOneElementEach(range, accesses);
+                        [](auto &access) { return isUpdate(access.op); });
   }
 
   Uses contest(ir::RangeOp range, ArrayRef<ArrayAccess> accesses) const {
@@ -103,7 +103,7 @@ private:
     bool differ = common.size() < stores.size() && !areExclusive(range, stores);
     bool loads =
         llvm::any_of(accesses, [](auto &access) { return access.isLoad(); }) &&
-        (isMixed(range, accesses) || passesOn(accesses.front().array));
+        (hasUpdates(accesses) || passesOn(accesses.front().array));
     Uses uses;
     for (const ArrayAccess &access : accesses) {
       bool isStore = isa<ir::StoreOp>(access.op);

@@ -16,10 +16,6 @@ mlir::LogicalResult checkOrderFree(ir::KernelOp primal,
                                    llvm::ArrayRef<bool> active,
                                    Refusal &refusal);
 
-/// Whether a work item of `range` uses one element only in `accesses`, those of
-/// an array, and no element is that of all work items.
-bool useOneElementEach(ir::RangeOp range, llvm::ArrayRef<ArrayAccess> accesses);
-
 /// A kernel is a list of parts: serial runs have even numbers, ranges and loops
 /// and branches around ranges odd ones; there is a serial run, perhaps empty,
 /// before each of these and at the end.

@@ -68,7 +68,8 @@ if TYPE_CHECKING:
 class Values:
     """What one launch passes on, in the order of the parameters."""
 
-    __slots__ = ("items", "key", "after", "kept", "counts", "tensors", "hosts", "outside", "numbers", "has_cells", "serial")
+    __slots__ = ("items", "key", "after", "kept", "counts", "tensors", "hosts", "outside", "numbers", "has_cells", "serial",
+                 "changing")
 
     def __init__(self, numbers: Slopes | None = None) -> None:
         self.numbers = numbers        # what derivatives pass through numbers with, or None
@@ -83,6 +84,7 @@ class Values:
         #: id of an item -> (it, the array of NumPy that it stands for)
         self.hosts: dict[int, tuple[_core.Array, np.ndarray[Any, Any]]] = {}
         self.outside = False  # an array may be one over memory of others
+        self.changing = False     # numbers come out of objects that may hold other ones at the next launch
 
     def others(self) -> tuple[object, ...]:
         """What changes where more is bound than arrays of the library."""
@@ -140,6 +142,7 @@ class OptionalParameter:
         if value is None:
             values.key.append(None)
         else:
+            values.changing |= _may_change(value, self.parameter)
             self.parameter.bind(value, values)
 
     def trace(self, builder: Builder, value: Any, path: Path) -> Bound:
@@ -192,6 +195,11 @@ class ScalarParameter:
         return Bound(Expr(handle, self.dtype))
 
 
+def _may_change(given: object, parameter: Parameter) -> bool:
+    """Whether the number that an object gives for a parameter may be another one at the next launch."""
+    return isinstance(parameter, ScalarParameter) and hasattr(given, "__setitem__")
+
+
 def _stands_for(value: object, dtype: DataType, shape: tuple[int, ...]) -> bool:
     """Whether an array stands for a number, or for all of a vector or matrix."""
     return isinstance(value, _core.Array) and dtype.is_float and value.dtype == dtype.core and tuple(value.shape) == shape
@@ -230,6 +238,7 @@ class VectorParameter:
         if len(entries) != self.kind.count or isinstance(value, (Storage, StructField)):
             raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` (type={type(value)}) cannot be "
                                             f"converted into required type {self.kind!r}")
+        values.changing = True
         one = ScalarParameter(self.name, self.kind.dtype or dtypes.defaults.fp, self.kind.shape)
         if values.numbers is not None and one.dtype.is_float:
             refuse_array(value, self.name)
@@ -254,6 +263,7 @@ class StructParameter:
         self.members = {k: parameter_for(f"{name}.{k}", t, k) for k, t in kind.members.items()}
 
     def bind(self, value: Any, values: Values) -> None:
+        values.changing = True
         for name, parameter in self.members.items():
             given = value.get(name) if isinstance(value, dict) else getattr(value, name)
             parameter.bind(given, values)
@@ -406,7 +416,9 @@ class DataclassParameter:
             return
         items, parts, others = len(values.items), len(values.key), values.others()
         for name, parameter in self.members.items():
-            parameter.bind(getattr(value, name), values)
+            given = getattr(value, name)
+            values.changing |= _may_change(given, parameter)
+            parameter.bind(given, values)
         if self.frozen and values.others() == others and all(isinstance(one, _core.Array) for one in values.items[items:]):
             self._know(value, Members(values.items[items:], values.key[parts:]), values, parts)
 

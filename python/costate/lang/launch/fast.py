@@ -17,7 +17,7 @@ from costate.lang.base.remembered import Remembered
 from costate.lang.base.threads import get_ident
 from costate.lang.data import snode, storage
 from costate.lang.launch import similar
-from costate.lang.launch.arguments import DataclassParameter, ScalarParameter, TemplateParameter
+from costate.lang.launch.arguments import DataclassParameter, OptionalParameter, ScalarParameter, TemplateParameter
 from costate.lang.values.lifted import lifts
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Table:
         self.by_position = {k: (p, t) for k, p, t in self.scalars}
         self.count = len(parameters)
         self.changing = any(isinstance(p, DataclassParameter) and not p.frozen for p in parameters)
-        self.mixed = any(isinstance(p, TemplateParameter) for p in parameters)
+        self.mixed = any(isinstance(p, (TemplateParameter, OptionalParameter)) for p in parameters)
         self.all_objects = len(self.objects) == self.count
         self.generation = runtime.generation
         self.entries = Remembered()
@@ -114,7 +114,7 @@ class Table:
 
     def add(self, kernel: Kernel, args: tuple[Any, ...], found: Specialisation, values: Values) -> Entry | None:
         """Remembers a launch, if nothing of it may change: the entry or None."""
-        if self.changing or not found.plain or values.after or values.hosts or values.has_cells \
+        if self.changing or values.changing or not found.plain or values.after or values.hosts or values.has_cells \
                 or found.compiled is None:
             return None
         if lifts(kernel.instance) or any(map(lifts, args)):
