@@ -102,7 +102,7 @@ def test_bits_are_those_of_a_gradient_that_saves_all(make):
 @pytest.mark.skipif(os.environ.get("COSTATE_DEVICE", "cpu") == "cuda", reason="reports of GPUs do not tell their tapes")
 def test_many_checkpoints_save_little(make, monkeypatch):
     monkeypatch.setitem(globals(), "STARTS", STARTS[:1])
-    monkeypatch.setitem(globals(), "COUNTS", np.array([20000], dtype=np.int32))
+    monkeypatch.setitem(globals(), "COUNTS", np.array([50_000], dtype=np.int32))
 
     def tape_bytes(k):
         number, unit = re.search(r"largest tape of the last launch: ([\d.]+) (\w+)", gradient(make, k)[1]).groups()
