@@ -161,15 +161,15 @@ def _maker(plan: _Plan, position: int, result: torch.Tensor, launch: _Launch) ->
     k = _like(plan, position, launch)
     if k >= 0:
         return lambda inputs: torch.zeros_like(inputs[k])
-    if not isinstance(how, int) and not callable(how):
+    if not isinstance(how, int):
         shape, dtype, device = result.shape, result.dtype, result.device
         return lambda inputs: torch.zeros(shape, dtype=dtype, device=device)
     return lambda inputs: plan.output(position, inputs)
 
 
 def _is_simple(plan: _Plan) -> bool:
-    """Whether all arguments are arrays and numbers, and what happens is one launch."""
-    if EXCHANGE is None or plan.steps is not None or plan.sequence is not None:
+    """Whether all arguments are arrays and numbers, what happens is one launch, and no function of the user makes results."""
+    if EXCHANGE is None or plan.has_makers or plan.steps is not None or plan.sequence is not None:
         return False
     if plan.is_core:
         return True
@@ -184,8 +184,6 @@ def _has_half(launch: _Launch) -> bool:
 
 def keep(plan: _Plan, launch: _Launch, results: Mapping[int, torch.Tensor]) -> None:
     """After a call: those like it know more, if that is possible."""
-    if plan.has_makers:
-        plan.may_keep = False
     if not plan.may_keep or launch.copies or not is_plain() or _has_half(launch):
         return
     if not _is_simple(plan):

@@ -16,19 +16,6 @@ class State:
 
 
 @pytest.fixture
-def bound(monkeypatch):
-    """The names of the kernels whose arguments were bound."""
-    from costate.lang.launch.kernel import Kernel
-    names, before = [], Kernel.specialise
-
-    def specialise(self, *args, **options):
-        names.append(self.__name__)
-        return before(self, *args, **options)
-    monkeypatch.setattr(Kernel, "specialise", specialise)
-    return names
-
-
-@pytest.fixture
 def state(double):
     made = State(*[ti.ndarray(ti.f64, (3,), needs_grad=True) for _ in range(2)])
     made.x.from_numpy(np.array([1.0, 2.0, 3.0]))

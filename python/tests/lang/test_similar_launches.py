@@ -32,19 +32,6 @@ def moved(to: ti.types.ndarray(), source: ti.types.ndarray(), state: State):
 
 
 @pytest.fixture
-def bound(monkeypatch):
-    """The names of the kernels whose arguments were all bound."""
-    from costate.lang.launch.kernel import Kernel
-    names, before = [], Kernel.specialise
-
-    def specialise(self, *args, **options):
-        names.append(self.__name__)
-        return before(self, *args, **options)
-    monkeypatch.setattr(Kernel, "specialise", specialise)
-    return names
-
-
-@pytest.fixture
 def state(double):
     made = State(ti.ndarray(ti.f64, (3,)))
     made.x.from_numpy(np.array([1.0, 2.0, 3.0]))
