@@ -220,7 +220,8 @@ static LogicalResult checkPlans(ir::KernelOp gradient,
 }
 
 static FailureOr<Round> reverse(ir::KernelOp primal, ArrayRef<bool> active,
-                                const Versions &versions, Way way,
+                                const Versions &versions,
+                                const Steering &steering, Way way,
                                 Refusal &refusal) {
   ir::KernelOp gradient = copyOf(primal, ".grad");
   raiseOrder(gradient);
@@ -230,13 +231,14 @@ static FailureOr<Round> reverse(ir::KernelOp primal, ArrayRef<bool> active,
   eraseOverwritten(gradient);
   pruneWithinParts(gradient);
   if (way.owners == Owners::Asked)
-    checkOwners(gradient, active);
+    checkOwners(gradient, active, steering);
   normalizeLoops(gradient);
   auto tripCounts = countIterations(gradient);
   expressInductions(gradient, tripCounts);
   probeExtrema(gradient, active);
   versions.mark(gradient);
   OwningOpRef<ir::KernelOp> marked(copyOf(gradient, ".marked"));
+  forgetCopies(gradient);
   forgetFetches(gradient);
   auto exclusive = exclusiveByRange(gradient);
   auto adjoints = appendAdjoints(gradient, active);
@@ -262,7 +264,10 @@ static ir::KernelOp makeCheck(ir::KernelOp primal, ir::KernelOp marked,
                               const Versions &versions, Checks checks) {
   SmallVector<NeededLoad> loads;
   for (ir::LoadOp load : needed)
-    loads.push_back({load, versions.isRepeated(load)});
+    for (ir::LoadOp copied : copiedLoads(marked, load))
+      loads.push_back({copied, versions.isRepeated(load)});
+  eraseOwnerChecks(marked);
+  forgetCopies(marked);
   return checkIntact(marked, primal.getNumArguments(),
                      (primal.getSymName() + ".check").str(), loads,
                      versions.firstOverwrite().has_value(),
@@ -274,18 +279,22 @@ static FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
                                                   ArrayRef<bool> active,
                                                   Way way, Refusal &refusal) {
   Versions versions(way.unkept);
+  Steering steering;
   while (true) {
-    FailureOr<Round> round = reverse(primal, active, versions, way, refusal);
+    FailureOr<Round> round =
+        reverse(primal, active, versions, steering, way, refusal);
     if (failed(round))
       return failure();
     auto needed = neededLoads(*round->marked, round->gradient);
+    bool isAsked = !steering.add(needed, active);
     FailureOr<bool> resolved =
         versions.resolve(*round->marked, needed, refusal);
-    if (failed(resolved) || !*resolved)
+    bool isDone = succeeded(resolved) && *resolved && isAsked;
+    if (!isDone)
       round->gradient.erase();
     if (failed(resolved))
       return failure();
-    if (!*resolved)
+    if (!isDone)
       continue;
     Derivative derivative;
     derivative.kernel = round->gradient;

@@ -229,6 +229,60 @@ def test_additions_to_one_element_each_that_steer(at, keeps_apart, is_recorded):
         assert not q.grad.to_numpy().any()
 
 
+def plain(*values):
+    array = qd.ndarray(qd.f64, (len(values),), needs_grad=False)
+    array.from_numpy(np.array(values, float))
+    return array
+
+
+@qd.kernel
+def stores_and_steers(at: qd.types.ndarray(), q: qd.types.ndarray(), x: qd.types.ndarray(), y: qd.types.ndarray()):
+    for i in range(q.shape[0]):
+        if x[at[i]] < 2:
+            y[i] += q[i] * q[i]
+        x[i] = 3
+
+
+@pytest.mark.parametrize("make", [floats, plain, integers])
+@pytest.mark.parametrize("at, keeps_apart", [((0, 1, 2, 3), True), ((0, 0, 1, 2), False)])
+def test_elements_that_are_stored_and_steer(make, at, keeps_apart):
+    """Whether the array has a derivative or not: what others see in it is left to chance."""
+    n, q, x, y = integers(*at), floats(1, 2, 3, 4), make(0, 0, 0, 0), floats(0, 0, 0, 0)
+
+    def gradient():
+        with qd.ad.Tape():
+            stores_and_steers(n, q, x, y)
+            y.grad.fill(1)
+    if keeps_apart:
+        gradient()
+        assert q.grad.to_numpy().tolist() == [2, 4, 6, 8]
+    else:
+        with pytest.raises(qd.CannotReplay, match="one work item of the range uses the element"):
+            gradient()
+        assert not q.grad.to_numpy().any()
+
+
+@pytest.mark.parametrize("make", [floats, plain, integers])
+@pytest.mark.parametrize("reads_otherwise", [False, True])
+def test_marks_that_the_launch_has_left_are_not_what_it_found(make, reads_otherwise):
+    """Work items that find an element marked do nothing, but they were not marked then."""
+    @qd.kernel
+    def visit(at: qd.types.ndarray(), q: qd.types.ndarray(), x: qd.types.ndarray(), y: qd.types.ndarray()):
+        for i in range(q.shape[0]):
+            if x[at[i]] < 1:
+                y[i] += q[i] * q[i]
+            if qd.static(reads_otherwise):
+                y[i] += x[at[i]]
+            x[at[i]] = 3
+
+    n, q, x, y = integers(3, 2, 1, 0), floats(1, 2, 3, 4), make(0, 0, 0, 0), floats(0, 0, 0, 0)
+    visit(n, q, x, y)
+    y.grad.fill(1)
+    with pytest.raises(qd.CannotReplay, match="overwritten"):
+        visit.grad(n, q, x, y)
+    assert not q.grad.to_numpy().any()
+
+
 @qd.kernel
 def levels(q: qd.types.ndarray(), parent: qd.types.ndarray(), x: qd.types.ndarray()):
     qd.loop_config(serialize=True)

@@ -66,8 +66,6 @@ public:
         overwrites(overwrites) {
     Writes writes = writesOf(marked);
     for (auto &[array, accesses] : writes) {
-      if (ir::holdsOwners(array))
-        continue;
       written.insert(argumentOf(array));
       auto isStore = [](auto &access) { return isa<ir::StoreOp>(access.op); };
       if (llvm::all_of(accesses, isStore) && !mayWriteAgain(writes, array))
@@ -158,9 +156,6 @@ private:
 
   /// Takes away what has no part in values, and adds the comparisons.
   LogicalResult removeOthers() {
-    for (const ArrayAccess &access : accessesIn(kernel))
-      if (access.isWrite() && ir::holdsOwners(access.array))
-        access.op->erase();
     SmallVector<Operation *> messages;
     bool passesArrays = false;
     kernel.walk([&](Operation *op) {

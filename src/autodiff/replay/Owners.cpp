@@ -4,6 +4,7 @@
 #include "autodiff/replay/Fetches.h"
 #include "autodiff/replay/Replay.h"
 #include "autodiff/rules/Rules.h"
+#include "ir/Operations.h"
 #include "ir/Source.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -18,9 +19,58 @@ namespace costate::autodiff {
 
 static constexpr llvm::StringLiteral checkAttr = "costate.owner_check";
 
+/// On loads and their copies in checks: the number of the load.
+static constexpr llvm::StringLiteral copiedAttr = "costate.owner_copied";
+
 bool isOwnerCheck(Operation *op) { return op->hasAttr(checkAttr); }
 
+static bool isInCheck(Operation *op) {
+  auto range = op->getParentOfType<ir::RangeOp>();
+  return range && isOwnerCheck(range);
+}
+
+SmallVector<ir::LoadOp> copiedLoads(ir::KernelOp kernel, ir::LoadOp load) {
+  if (!isInCheck(load))
+    return {load};
+  return ir::all<ir::LoadOp>(kernel, [&](ir::LoadOp other) {
+    return !isInCheck(other) &&
+           integerOf(other, copiedAttr) == integerOf(load, copiedAttr);
+  });
+}
+
+void forgetCopies(ir::KernelOp kernel) {
+  kernel.walk([](ir::LoadOp load) { load->removeAttr(copiedAttr); });
+}
+
+void eraseOwnerChecks(ir::KernelOp kernel) {
+  for (auto range : ir::all<ir::RangeOp>(kernel, isOwnerCheck))
+    range->erase();
+}
+
 //===-- What is to be asked -----------------------------------------------===//
+
+static bool isWritten(ArrayRef<ArrayAccess> accesses) {
+  return llvm::any_of(accesses, [](auto &access) { return access.isWrite(); });
+}
+
+bool Steering::add(ArrayRef<ir::LoadOp> needed, ArrayRef<bool> active) {
+  size_t known = places.size();
+  for (ir::LoadOp load : needed) {
+    auto range = load->getParentOfType<ir::RangeOp>();
+    unsigned argument = argumentOf(load.getArray());
+    if (!range || isOwnerCheck(range) || active[argument] ||
+        ir::isDirectory(load.getArray()))
+      continue;
+    auto accesses = accessesByArray(range).lookup(load.getArray());
+    if (isWritten(accesses) && !areExclusive(range, accesses))
+      places.insert({argument, partNumber(range)});
+  }
+  return places.size() > known;
+}
+
+bool Steering::contains(ir::RangeOp range, Value array) const {
+  return places.contains({argumentOf(array), partNumber(range)});
+}
 
 namespace {
 
@@ -37,8 +87,8 @@ using Uses = SmallVector<Use>;
 /// derivatives.
 class Contests {
 public:
-  Contests(ir::KernelOp kernel, ArrayRef<bool> active)
-      : kernel(kernel), active(active),
+  Contests(ir::KernelOp kernel, ArrayRef<bool> active, const Steering &steering)
+      : active(active), steering(steering),
         activity(kernel, [this](Value array) { return isActive(array); }) {}
 
   llvm::MapVector<Value, Uses> of(ir::RangeOp range) const {
@@ -46,7 +96,8 @@ public:
     if (llvm::all_of(range.getExtents(), isAtMostOne))
       return contests;
     for (auto &[array, accesses] : accessesByArray(range))
-      if (isActive(array) && !areExclusive(range, accesses))
+      if ((isActive(array) || steering.contains(range, array)) &&
+          !areExclusive(range, accesses))
         if (Uses uses = contest(range, accesses); !uses.empty())
           contests[array] = uses;
     return contests;
@@ -57,15 +108,6 @@ private:
 
   bool isVaried(const ArrayAccess &write) const {
     return activity.isVaried(write.op->getOperand(0));
-  }
-
-  /// Whether derivatives flow through what is loaded from `array`.
-  bool passesOn(Value array) const {
-    Activity own(kernel, [&](Value other) { return other == array; });
-    return llvm::any_of(accessesIn(kernel), [&](const ArrayAccess &access) {
-      return access.isWrite() && isActive(access.array) &&
-             own.isVaried(access.op->getOperand(0));
-    });
   }
 
   /// The stores of what has no derivative, or if there are none, those of one
@@ -88,22 +130,15 @@ private:
     return common;
   }
 
-  /// What is read depends on the order of updates, even if no derivative flows
-  /// through it: it may steer, or be a factor.
-  static bool hasUpdates(ArrayRef<ArrayAccess> accesses) {
-    return llvm::any_of(accesses,
-                        [](auto &access) { return isUpdate(access.op); });
-  }
-
   Uses contest(ir::RangeOp range, ArrayRef<ArrayAccess> accesses) const {
     SmallVector<ArrayAccess> stores;
     llvm::copy_if(accesses, std::back_inserter(stores),
                   [](auto &access) { return isa<ir::StoreOp>(access.op); });
     auto common = commonAmong(range, stores);
     bool differ = common.size() < stores.size() && !areExclusive(range, stores);
+    // Even if no derivative flows through it: it may steer, or be a factor.
     bool loads =
-        llvm::any_of(accesses, [](auto &access) { return access.isLoad(); }) &&
-        (hasUpdates(accesses) || passesOn(accesses.front().array));
+        llvm::any_of(accesses, [](auto &access) { return access.isLoad(); });
     Uses uses;
     for (const ArrayAccess &access : accesses) {
       bool isStore = isa<ir::StoreOp>(access.op);
@@ -141,8 +176,8 @@ private:
     });
   }
 
-  ir::KernelOp kernel;
   ArrayRef<bool> active;
+  const Steering &steering;
   Activity activity;
 };
 
@@ -196,6 +231,10 @@ public:
     auto isMixed = [](auto &contest) {
       return llvm::any_of(contest.second, [](auto &use) { return use.common; });
     };
+    range.walk([&](ir::LoadOp load) {
+      Builder b(load.getLoc(), load);
+      load->setAttr(copiedAttr, b.getI64IntegerAttr(loads++));
+    });
     if (llvm::any_of(contests, asksOthers))
       addStep(range, contests, &Asking::forget);
     if (llvm::any_of(contests, isMixed))
@@ -296,13 +335,15 @@ private:
   }
 
   ir::KernelOp kernel;
+  int64_t loads = 0;
   llvm::DenseMap<Value, Value> owners;
 };
 
 } // namespace
 
-void checkOwners(ir::KernelOp gradient, ArrayRef<bool> active) {
-  Contests contests(gradient, active);
+void checkOwners(ir::KernelOp gradient, ArrayRef<bool> active,
+                 const Steering &steering) {
+  Contests contests(gradient, active, steering);
   SmallVector<std::pair<ir::RangeOp, llvm::MapVector<Value, Uses>>> found;
   gradient.walk([&](ir::RangeOp range) {
     if (auto uses = contests.of(range); !uses.empty())

@@ -141,3 +141,36 @@ costate.kernel @added(%from: !costate.array<i64, 1>, %to: !costate.array<i64, 1>
     costate.atomic_add %v, %x[%k] : !costate.array<f64, 1>
   }
 }
+
+// -----
+
+// RULE: own-elements
+// An array without a derivative that is read to decide: loads ask. What is only
+// counted does not.
+// CHECK-LABEL: costate.kernel @decided.grad
+// CHECK-SAME:    costate.owners_of = 2 : i64
+// CHECK-NOT:     costate.owners_of
+// CHECK:         costate.range (%[[I:.*]]) in
+// CHECK:         costate.range (%[[I:.*]]) in
+// CHECK:           costate.store %[[I]], %{{.*}}[%[[I]]] {costate.replayed
+// CHECK:         costate.range (%[[I:.*]]) in
+// CHECK-COUNT-1:   costate.assert refuses
+// CHECK-NOT:       costate.assert
+// CHECK:         tape.pivot
+costate.kernel @decided(%at: !costate.array<i64, 1>, %x: !costate.array<f64, 1>, %mark: !costate.array<i32, 1>, %count: !costate.array<i32, 1>, %y: !costate.array<f64, 1>) {
+  %n = costate.extent %at[0] : !costate.array<i64, 1>
+  %one = arith.constant 1 : i32
+  costate.range (%i) in (%n) {
+    %j = costate.load %at[%i] : !costate.array<i64, 1>
+    %c = costate.load %count[%j] : !costate.array<i32, 1>
+    costate.store %c, %count[%i] : !costate.array<i32, 1>
+    %m = costate.load %mark[%j] : !costate.array<i32, 1>
+    %is = arith.cmpi slt, %m, %one : i32
+    scf.if %is {
+      %v = costate.load %x[%i] : !costate.array<f64, 1>
+      %s = arith.mulf %v, %v : f64
+      costate.atomic_add %s, %y[%i] : !costate.array<f64, 1>
+    }
+    costate.store %one, %mark[%i] : !costate.array<i32, 1>
+  }
+}
