@@ -47,6 +47,11 @@ def spellings(n):
     return [[border, *(over_primal(n, body + border) for body in BODIES)] for border in BORDERS]
 
 
+def instructions(n):
+    counts = ("kernel", "gradient", "products", "sums", "guards", "moves", "prefetches", "others")
+    return [[f"{dims} D", *(short(n(count, f"{dims}d-f32-cubic-inside")) for count in counts)] for dims in (2, 3)]
+
+
 def kinds(n):
     """A row for each body, a cell for each of four borders."""
     for dims in (2, 3):
@@ -327,6 +332,7 @@ MEASUREMENTS = {
     "maths": 3 * [f"./dev bench maths {ALONE}"],
     "sums": 3 * [f"./dev bench uniform-read {ALONE}"],
     "stencils": 3 * [f"./dev bench stencil {ALONE}", f"{AVX2} ./dev bench stencil {ALONE} --label AVX2"],
+    "instructions": ["./dev bench instructions"],
     "scatter": 3 * ["./dev bench scatter --threads 1 2 --processor-time"],
     "demo": 3 * [f"./dev bench demo {ALONE}"],
     "launches": 3 * ["./dev bench python"],
@@ -370,6 +376,9 @@ TABLES = {
     "stencils": Table(
         "stencils", "`./dev bench stencil --threads 1`, with `COSTATE_VECTORS=avx2` and without, primal / gradient (ratio)",
         ["case", "vectors", "inside", "one-sided", "clamped", "periodic"], kinds),
+    "instructions": Table(
+        "instructions", "`./dev bench instructions`",
+        ["", "kernel", "gradient", "of which products", "sums", "guards", "moves", "prefetches", "others"], instructions),
     "scatter": Table("scatter", "`./dev bench scatter`, all threads together", ["threads", "atomic", "deterministic", "ratio"], scatters),
     "demo": Table("demo", "`./dev bench demo --threads 1`", ["kernel", "primal", "gradient", "ratio"], demo),
     "launches": Table("launches", "`./dev bench python`, µs", ["launch", "µs", "over C++"], launches),

@@ -1,5 +1,8 @@
 """The spellings of stencils that `benchmarks/stencils.py` measures have the gradients of differences."""
 
+import json
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -43,3 +46,13 @@ def test_gradient_along_a_direction(spelling, tmp_path):
     # what the kernel does not store keeps its adjoint
     found = sum((array.grad.to_numpy() * direction).sum() for array, direction in zip(arrays, directions))
     assert found == pytest.approx(slope, rel=1e-6)
+
+
+@pytest.mark.skipif(not shutil.which("llvm-objdump-22") or "avx2" not in Path("/proc/cpuinfo").read_text(), reason="needs LLVM's disassembler and AVX2")
+def test_instructions_of_loops_are_counted(tmp_path):
+    script = Path(__file__).resolve().parent.parent / "benchmarks/instructions.py"
+    subprocess.run([sys.executable, script, "--json", tmp_path / "rows"], check=True, capture_output=True)
+    rows = [json.loads(line) for line in (tmp_path / "rows").read_text().splitlines()]
+    assert [row["case"] for row in rows] == ["2d-f32-cubic-inside", "3d-f32-cubic-inside"]
+    for row in rows:
+        assert row["kernel"] < row["gradient"] == sum(row[kind] for kind in ("products", "sums", "guards", "moves", "prefetches", "others"))
