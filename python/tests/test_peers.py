@@ -18,5 +18,5 @@ def test_gradients_that_go_wrong_elsewhere_are_right():
     results = [line for line in process.stdout.splitlines() if line.startswith("RESULT ")]
     assert results, process.stderr
     rows = json.loads(results[0][7:])["result"]
-    assert len(rows) == 31
+    assert len(rows) == 33
     assert [row for row in rows if row["verdict"] != "right"] == []

@@ -94,7 +94,7 @@ def run_case(case, function, start, options):
     try:
         found = function(case.x)
     except Exception as error:
-        return "error", first_line(error)
+        return "error", first_line(error), None
     return cases.judge(case, found)
 
 
@@ -110,7 +110,7 @@ def in_process(work):
         try:
             answer = work()
         except BaseException as error:
-            answer = "error", first_line(error)
+            answer = "error", first_line(error), None
         with os.fdopen(writer, "w") as out:
             json.dump(answer, out)
         os._exit(0)
@@ -125,8 +125,8 @@ def in_process(work):
         return tuple(json.loads(answer))
     number = status & 127
     if number == signal.SIGKILL:
-        return "error", f"not ready after {LIMIT} s"
-    return "crash", signal.strsignal(number) or f"exit status {status >> 8}"
+        return "error", f"not ready after {LIMIT} s", None
+    return "crash", signal.strsignal(number) or f"exit status {status >> 8}", None
 
 
 def conformance(table, start, ways):
@@ -135,10 +135,10 @@ def conformance(table, start, ways):
         function = table.get(case.name)
         for way, options in ways.items():
             if function is None:
-                verdict, text = "cannot", ""
+                verdict, text, error = "cannot", "", None
             else:
-                verdict, text = in_process(lambda: run_case(case, function, start, options))
-            rows.append({"case": case.name, "way": way, "verdict": verdict, "text": text})
+                verdict, text, error = in_process(lambda: run_case(case, function, start, options))
+            rows.append({"case": case.name, "way": way, "verdict": verdict, "text": text, "error": error})
             if verdict in ("right", "cannot"):
                 break
     return rows

@@ -537,17 +537,17 @@ def window(given):
     return slopes(loss, x, lambda: run(cases.RADIUS))
 
 
-@case
-def grid(given):
-    mass, n = qd.field(qd.f32, shape=len(cases.MASS)), counts([len(given)])
+def grid_of(given, iterations):
+    """The operation with the loop that `iterations` names: the bodies are the same."""
+    mass, n, four = qd.field(qd.f32, shape=len(cases.MASS)), counts([len(given)]), len(given)
     before, after = (qd.Vector.field(3, qd.f32, shape=len(cases.MASS), needs_grad=True) for _ in range(2))
-    centres = qd.Vector.field(3, qd.f32, shape=len(given), needs_grad=True)
+    centres = qd.Vector.field(3, qd.f32, shape=four, needs_grad=True)
     loss = qd.field(qd.f32, shape=(), needs_grad=True)
     for made, values in (mass, cases.MASS), (before, cases.MOMENTA), (centres, np.asarray(given, dtype=np.float32)):
         made.from_numpy(values)
 
     @qd.kernel
-    def collide():
+    def counted():
         for i in mass:
             if mass[i] > 0:
                 v = before[i] / mass[i]
@@ -558,8 +558,46 @@ def grid(given):
                 after[i] = v
 
     @qd.kernel
+    def constant():
+        for i in mass:
+            if mass[i] > 0:
+                v = before[i] / mass[i]
+                for j in range(four):
+                    d = v - centres[j]
+                    r = qd.sqrt(d.dot(d) + 1e-6)
+                    v = v + 0.1 * d / (1 + r * r) - 0.01 * v * r
+                after[i] = v
+
+    @qd.kernel
+    def unrolled():
+        for i in mass:
+            if mass[i] > 0:
+                v = before[i] / mass[i]
+                for j in qd.static(range(four)):
+                    d = v - centres[j]
+                    r = qd.sqrt(d.dot(d) + 1e-6)
+                    v = v + 0.1 * d / (1 + r * r) - 0.01 * v * r
+                after[i] = v
+
+    @qd.kernel
     def add():
         for i in after:
             loss[None] += after[i][0] + after[i][1] + after[i][2]
 
-    return slopes(loss, centres, collide, add)
+    kernels = {"counted": counted, "constant": constant, "unrolled": unrolled}
+    return slopes(loss, centres, kernels[iterations], add)
+
+
+@case
+def grid(given):
+    return grid_of(given, "counted")
+
+
+@case
+def grid_constant(given):
+    return grid_of(given, "constant")
+
+
+@case
+def grid_unrolled(given):
+    return grid_of(given, "unrolled")

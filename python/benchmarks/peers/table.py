@@ -131,13 +131,32 @@ def conformance(result):
     rows = {system: parts["conformance"][0].get("result", [])
             for system, parts in result["answers"].items()}
     lines = head("program", "from", *rows)
-    for case in cases.CASES:
+    counted = {case.name for case in cases.CASES if case.is_counted}
+    for case in (case for case in cases.CASES if case.is_counted):
         lines.append(row(case.title, linked(case.source), *(verdict(found, case.name) for found in rows.values())))
     for name, verdicts in (("right", ["right"]), ("an error", ["error"]), ("wrong without an error", ["wrong"]),
                            ("the process ends", ["crash"])):
-        counts = [sum(one["verdict"] in verdicts and not one["way"] for one in found) for found in rows.values()]
-        lines.append(row(f"**{name}**", f"of {len(cases.CASES)}", *counts))
+        counts = [sum(one["verdict"] in verdicts and not one["way"] for one in found if one["case"] in counted) for found in rows.values()]
+        lines.append(row(f"**{name}**", f"of {len(counted)}", *counts))
     return lines
+
+
+def grids(result):
+    """The largest difference of the grid operation's gradient, for each way to write its inner loop."""
+    rows = {system: {one["case"]: one for one in parts["conformance"][0].get("result", []) if not one["way"]}
+            for system, parts in result["answers"].items()}
+    lines = head("colliders", *rows)
+    for name, loop in cases.GRIDS.items():
+        lines.append(row(loop, *(off(found.get(name)) for found in rows.values())))
+    return lines
+
+
+def off(one):
+    if one is None:
+        return ""
+    if one["error"] is None:
+        return WORDS[one["verdict"]]
+    return f"{one['error']:.1g}" if one["verdict"] == "right" else f"**{one['error']:.3g}**"
 
 
 def failures(result):
@@ -157,6 +176,7 @@ def page(result):
              "Launches and first calls": times(result) if "launch" in of else [],
              "Recurrences": recurrences(result) if "recurrence" in of else [],
              "Which gradients are right?": conformance(result) if "conformance" in of else [],
+             "The grid operation": grids(result) if "conformance" in of else [],
              "What they say": failures(result) if "conformance" in of else []}
     return "\n\n".join("\n".join([f"## {title}", "", *lines] if title else lines)
                        for title, lines in parts.items() if lines)

@@ -441,16 +441,42 @@ def collide(mass: wp.array(dtype=wp.float32), before: Vectors, centres: Vectors,
 
 
 @alone
+def collide_four(mass: wp.array(dtype=wp.float32), before: Vectors, centres: Vectors, n: Ints, after: Vectors):
+    i = wp.tid()
+    if mass[i] > 0.0:
+        v = before[i] / mass[i]
+        for j in range(4):
+            d = v - centres[j]
+            r = wp.sqrt(wp.dot(d, d) + 1e-6)
+            v = v + 0.1 * d / (1.0 + r * r) - 0.01 * v * r
+        after[i] = v
+
+
+@alone
 def add_components(v: Vectors, loss: wp.array(dtype=wp.float32)):
     i = wp.tid()
     wp.atomic_add(loss, 0, v[i][0] + v[i][1] + v[i][2])
 
 
-@case
-def grid(given):
+def grid_of(given, kernel):
     cells = len(cases.MASS)
     mass = wp.array(cases.MASS, dtype=wp.float32)
     before, centres = (wp.array(values, dtype=wp.vec3, requires_grad=True) for values in (cases.MOMENTA, given))
     after, loss = wp.zeros(cells, dtype=wp.vec3, requires_grad=True), wp.zeros(1, dtype=wp.float32, requires_grad=True)
-    return slopes(centres, loss, (collide, cells, [mass, before, centres, counts([len(given)]), after]),
+    return slopes(centres, loss, (kernel, cells, [mass, before, centres, counts([len(given)]), after]),
                   (add_components, cells, [after, loss]))
+
+
+@case
+def grid(given):
+    return grid_of(given, collide)
+
+
+@case
+def grid_constant(given):  # unrolled, as Warp does with a constant
+    return grid_of(given, collide_four)
+
+
+@case
+def grid_unrolled(given):
+    return grid_of(given, collide_four)
