@@ -41,7 +41,8 @@ def check_loss(loss: Any, what: str = "Tape") -> Any:
     for extent in loss.shape:
         count *= extent
     if loss.is_field and len(loss.shape) != 0:
-        raise QuadrantsRuntimeError("The loss of `Tape` must be a 0-D field, i.e. scalar")
+        raise QuadrantsRuntimeError(f"The loss of `Tape` must be a 0-D field, i.e. scalar, but {loss.describe()} has shape {loss.shape}; "
+                                    "add its elements to a field of shape () in a kernel")
     if count != 1:
         raise RuntimeError("The loss of `Tape` must be an ndarray with only one element")
     if not loss.needs_grad:

@@ -383,7 +383,7 @@ def test_scopes():
             y = 1
         print(y)
 
-    with pytest.raises(ti.QuadrantsNameError, match='Name "y" is not defined'):
+    with pytest.raises(ti.QuadrantsNameError, match='Name "y" is not defined here: it is of a block that has ended; give `y` a value before'):
         hidden()
 
     @ti.kernel

@@ -213,3 +213,43 @@ def test_integers_to_negative_powers_are_rounded_to_zero(dtype):
     for a in bases:
         for n in (-3, -2, -1, 0, 1):
             assert power(a, n) == (a ** n if n >= 0 or abs(a) == 1 else 0), (a, n)
+
+
+def whole_arrays(dtype, shape):
+    """Functions that take the elements of an array, and what holds them."""
+    field, array, vector = ti.field(dtype, shape), ti.ndarray(dtype, shape), ti.Vector.field(2, dtype, shape)
+    part = vector.get_scalar_field(1)
+    return [(one, one.from_numpy) for one in (field, array, part)]
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+def test_arrays_of_integers_out_of_range(dtype):
+    lo, hi = ti.lang.dtypes.value_range(dtype)
+    for one, take in whole_arrays(dtype, (2, 2)):
+        wider = [(np.array([[0, 1], [value, 3]], kind), value) for kind in (np.int64, np.uint64) for value in (lo - 1, hi + 1)
+                 if np.iinfo(kind).min <= value <= np.iinfo(kind).max]
+        for given, value in wider:
+            with pytest.raises(ti.QuadrantsRuntimeTypeError, match=rf"element \(1, 0\), .*into required type {dtype}: {value} is out of range"):
+                take(given)
+        take(np.array([[lo, hi], [0, 3]], np.int64 if lo else np.uint64))
+        assert one.to_numpy().tolist() == [[lo, hi], [0, 3]]
+
+
+@pytest.mark.parametrize("kind", (np.float16, np.float32, np.float64))
+def test_arrays_of_floats_as_integers(kind, recwarn):
+    for one, take in whole_arrays(ti.i32, 3):
+        take(np.array([1, -2, 3], kind))
+        assert one.to_numpy().tolist() == [1, -2, 3] and not recwarn
+        for bad in (float("nan"), float("inf")):
+            with pytest.raises(ti.QuadrantsRuntimeTypeError, match=r"element \(2,\), .*is out of range"):
+                take(np.array([1, 2, bad], kind))
+        with pytest.warns(UserWarning, match=r"i32 <- float\d\d: element \(1,\) of .* is -1.5 and becomes -1; `astype`"):
+            take(np.array([1, -1.5, 2.5], kind))
+        assert one.to_numpy().tolist() == [1, -1, 2]
+        recwarn.clear()
+
+
+def test_an_array_of_one_element_as_an_integer():
+    x = ti.field(ti.i8, ())
+    with pytest.raises(ti.QuadrantsRuntimeTypeError, match=r"element \(\), .*300 is out of range"):
+        x.from_numpy(np.array(300))

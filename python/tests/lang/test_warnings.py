@@ -468,11 +468,13 @@ def corner(x: ti.types.ndarray()):
     (lambda: scale(np.ones(3), 1.0, 2), "kernel `scale`, .*Expect element type f32 for argument x, but get f64; pass an array of f32 "
                                         r"\(`x.astype\(np.float32\)` of one of NumPy\), or leave `dtype` out of the annotation"),
     (lambda: scale(np.ones((3, 3), np.float32), 1.0, 2), "kernel `scale`, .*argument x - required ndim=1, but 2d ndarray"),
-    (lambda: scale(numbers(), 1.0, 2.5), "kernel `scale`: Argument `n` .*cannot be converted into required type i32"),
+    (lambda: scale(numbers(), 1.0, 2.5), r"kernel `scale`: Argument `n` .*cannot be converted into required type i32: 2.5 is a float; "
+                                         r"pass an integer, such as `round\(v\)`, or annotate `n` with a type of floats"),
+    (lambda: scale(numbers(), 1.0, "2"), "required type i32: '2' is not one number"),
     (lambda: scale(np.ones(3, np.complex64), 1.0, 2), "kernel `scale`, argument `x`: arrays of dtype complex64 are not supported"),
     (lambda: scale(ti.field(ti.f32, 3), 1.0, 2), "kernel `scale`: .*parameter `x`: a field is passed as `ti.template"),
     (lambda: corner(numbers()), "the array `x` with 1 dimensions is accessed with 2 indices"),
-], ids=["dtype", "rank", "number", "kind", "field", "indices"])
+], ids=["dtype", "rank", "number", "text", "kind", "field", "indices"])
 def test_arguments_by_the_names_of_kernel_and_parameter(call, text):
     with pytest.raises((TypeError, ti.QuadrantsIndexError), match=text):
         call()

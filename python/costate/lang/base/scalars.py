@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from costate.errors import QuadrantsRuntimeTypeError
-from costate.lang.base import dtypes
+from costate.lang.base import callers, dtypes
 
 if TYPE_CHECKING:
     from costate.lang.base.dtypes import DataType
@@ -90,6 +90,29 @@ def convert_all(values: Any, dtype: DataType, what: str, shape: tuple[Any, ...])
         raise QuadrantsRuntimeTypeError(f"{what} has {count} numbers for each element, not {len(found)}")
     numbers = [convert(one, dtype, what) for one in found] * (count // len(found))
     return np.array(numbers, dtype.np).reshape(shape)
+
+
+def check_array(array: np.ndarray[Any, Any], dtype: DataType, what: str) -> None:
+    """Integers that would not have the same value are an error, and fractions that would be lost a warning."""
+    if not dtype.is_int or array.dtype.kind not in "iuf" or np.can_cast(array.dtype, dtype.np):
+        return
+    numbers = array.astype(np.float32) if array.dtype == np.float16 else array
+    whole = np.trunc(numbers) if array.dtype.kind == "f" else numbers
+    lo, hi = dtypes.value_range(dtype)
+    below = whole <= hi if array.dtype.kind != "f" else whole < float(hi + 1)
+    if not np.all((whole >= lo) & below):
+        place, number = _first(numbers, ~((whole >= lo) & below))
+        _refuse(number, dtype, f"{what}, element {place},", f"{number} is out of range: from {lo} to {hi}")
+    if array.dtype.kind == "f" and np.any(whole != numbers):
+        place, number = _first(numbers, whole != numbers)
+        callers.warn(f"Assign may lose precision: {dtype} <- {array.dtype}: element {place} of {what} is {number} and becomes "
+                     f"{int(number)}; `astype` says that this is meant")
+
+
+def _first(array: np.ndarray[Any, Any], found: np.ndarray[Any, Any]) -> tuple[Any, Any]:
+    """Where a condition holds first, and the number there."""
+    place = tuple(int(i) for i in np.unravel_index(int(np.argmax(found)), found.shape))
+    return place, array[place].item()
 
 
 def fits(number: float | None, dtype: DataType) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 
 from costate.errors import QuadrantsIndexError, QuadrantsRuntimeError
 from costate.lang.base.number import refuse_array
+from costate.lang.base.scalars import check_array
 from costate.lang.base.state import numbers, records
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class Component:
             for key in np.ndindex(*self.shape):
                 self[key] = array.item(*key)
             return
+        check_array(array, self.field.dtype, f"a component of {self.field.describe()}")
         whole = self.field.to_numpy().reshape(*self.shape, *self.field.element_shape)
         whole[(..., *self.index)] = array
         self.field.from_numpy(whole)

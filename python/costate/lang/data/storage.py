@@ -503,6 +503,7 @@ class Storage(SharedMemory):
                 raise ValueError(f"{self.describe()} has shape {expected} with its components, "
                                  f"the array {tuple(array.shape)}")
             array = array.reshape(expected)
+        scalars.check_array(array, self.dtype, self.describe())
         _repeated(self, Storage.from_numpy, array)
         self._forget_host()
         blocks = self._blocks()

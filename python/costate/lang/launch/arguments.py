@@ -164,12 +164,12 @@ class ScalarParameter:
         if _stands_for(value, self.dtype, ()):
             _bind_array(value, values)
             return
-        number = scalars.plain(value)
-        if isinstance(number, float) and not self.dtype.is_float:
-            number = None   # also if it is whole: it was computed with floats
+        number, why = scalars.plain(value), f"{value!r} is not one number"
+        if isinstance(number, float) and not self.dtype.is_float:  # also if it is whole: it was computed with floats
+            number, why = None, f"{number} is a float; pass an integer, such as `round(v)`, or annotate `{self.name}` with a type of floats"
         if number is None:
             raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` (type={type(value)}) cannot be "
-                                            f"converted into required type {self.dtype}")
+                                            f"converted into required type {self.dtype}: {why}")
         values.items.append(scalars.convert(number, self.dtype, f"Argument `{self.name}`"))
         if values.numbers is not None and self.dtype.is_float:
             self._bind_cell(value if is_alive(value) else _numbers_of(value, [number], values.numbers)[0], values, values.numbers)

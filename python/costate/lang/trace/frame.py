@@ -65,6 +65,7 @@ class Frame:
         self.source = source
         self.function = function
         self.scopes = [Scope(depth)]
+        self.ended: set[str] = set()   # names of scopes that have ended
         self.result: Any = None
         self.returned = False
         self.globals = function.__globals__
@@ -184,7 +185,8 @@ class Frame:
             return self.globals[name]
         if hasattr(builtins, name):
             return getattr(builtins, name)
-        raise QuadrantsNameError(f'Name "{name}" is not defined')
+        raise QuadrantsNameError(f'Name "{name}" is not defined' + (
+            f" here: it is of a block that has ended; give `{name}` a value before that block" if name in self.ended else ""))
 
     def knows(self, name: str) -> Any:
         """What a name means there, or None if that is nothing yet."""
@@ -205,4 +207,4 @@ class Frame:
         self.scopes.append(Scope(require("a block").depth))
 
     def __exit__(self, *_: object) -> None:
-        self.scopes.pop()
+        self.ended.update(self.scopes.pop())
