@@ -149,11 +149,23 @@ def _family(name: str) -> dict[str, Callable[..., Any]]:
         before = shuffle_up(_scanned(op, value, log2_size), 1)
         return select(place == 0, cast(_identity(name, value), before.dtype), before)
 
+    def segmented_tiled(value: Any, head_flag: Any, log2_size: int) -> Any:
+        """The inclusive scan of each segment; one begins where `head_flag` is not 0, and with the first lane."""
+        lane = invocation_id()
+        first = arith.bit_and(lane, WARP - (1 << log2_size))
+        head = _scanned(arith.greatest, select(head_flag != 0, lane, first), log2_size)
+        for k in range(log2_size):
+            value = select(lane - head >= (1 << k), op(shuffle_up(value, 1 << k), value), value)
+        return value
+
+    def segmented(value: Any, head_flag: Any) -> Any:
+        return segmented_tiled(value, head_flag, _LOG2)
+
     made = {f"reduce_{name}": reduce_tiled, f"reduce_all_{name}": reduce_tiled, f"inclusive_{name}": inclusive_tiled,
             f"exclusive_{name}": exclusive_tiled}
     tiled = {f"{key}_tiled": function for key, function in made.items()}
     whole = {key: (lambda value, function=function: function(value, _LOG2)) for key, function in made.items()}
-    return {**tiled, **whole}
+    return {**tiled, **whole, f"segmented_reduce_{name}_tiled": segmented_tiled, f"segmented_reduce_{name}": segmented}
 
 
 for _name in _OPERATIONS:

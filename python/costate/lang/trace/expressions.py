@@ -20,7 +20,7 @@ from costate.lang.data.component import Component
 from costate.lang.data.storage import Storage
 from costate.lang.data.struct import Struct, StructField
 from costate.lang.syntax.source import unsupported
-from costate.lang.trace import calls
+from costate.lang.trace import calls, tiles
 from costate.lang.trace.arrays import TracedArray, companion, has_traced, lifted, traced
 from costate.lang.trace.frame import Bound
 from costate.lang.trace.message import Text, formatted_by_percent
@@ -350,7 +350,7 @@ class Expressions(Walker):
         index = self.index(node.slice)
         self.at(node)
         if isinstance(base, Storage):
-            return self.traced(base, node.value).at(index)
+            base = self.traced(base, node.value)
         return self.subscript(base, index)
 
     def index(self, node: ast.expr) -> Any:
@@ -365,7 +365,9 @@ class Expressions(Walker):
 
     def subscript(self, base: Any, index: Any) -> Any:
         if isinstance(base, (TracedArray, TracedTriplets, SharedArray)):
-            return base.at(index)
+            return tiles.part_of(base, index) or base.at(index)
+        if tiles.is_tile(base):
+            return tiles.whole(base, index)
         if isinstance(base, StructField):
             return struct_element(self.builder, base, index)
         if isinstance(base, Component):

@@ -16,7 +16,7 @@ from costate.lang.data.storage import Storage
 from costate.lang.data.struct import Struct
 from costate.lang.syntax.located import located
 from costate.lang.syntax.source import unsupported
-from costate.lang.trace import calls
+from costate.lang.trace import calls, tiles
 from costate.lang.trace.arrays import TracedArray
 from costate.lang.trace.early import contains_return
 from costate.lang.trace.expressions import BINARY, Expressions, is_value
@@ -229,6 +229,9 @@ class Statements(Expressions):
         self.augment(place, node.op, value)
 
     def augment(self, place: Place, op: ast.operator, value: Any) -> None:
+        if tiles.is_tile(place):
+            tiles.subtract(place, op, value)
+            return
         if isinstance(place, Struct):
             raise QuadrantsTypeError("a struct is changed by its members")
         if isinstance(value, (list, tuple)):

@@ -68,6 +68,7 @@ class Builder:
         self.arrays: dict[Any, Any] = {}        # id of the host array -> traced array
         self.loop_hint: dict[Any, Any] = {}
         self.has_drawn = False  # random numbers
+        self.has_tiles = False  # of warps
         self.random_key: _core.Value | None = None
         self.random: Any = None      # the stream of random numbers of the current work item
         self.ranges = 0

@@ -1,0 +1,230 @@
+"""Square matrices of which each lane of a warp holds a row: `qd.simt.Tile16x16` and `qd.simt.Tile32x32`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from costate.errors import QuadrantsSyntaxError, QuadrantsTypeError
+from costate.lang.base import dtypes
+from costate.lang.base.dtypes import i32
+from costate.lang.data.struct import Struct
+from costate.lang.trace import groups
+from costate.lang.trace.places import Place
+from costate.lang.trace.variables import variable_for
+from costate.lang.values import arith
+from costate.lang.values.builder import require
+from costate.lang.values.describe import describe
+from costate.lang.values.expr import condition_handle
+from costate.lang.values.matrix import Matrix
+from costate.lang.values.ops import sqrt
+
+if TYPE_CHECKING:
+    from costate.lang.base.dtypes import DataType
+
+
+def _lane() -> Any:
+    return arith.bit_and(groups.thread_index(), groups.WARP - 1)
+
+
+def _of_lane(value: Any, lane: Any) -> Any:
+    return groups.shuffle(groups.ALL_LANES, value, lane)
+
+
+@contextmanager
+def _if(condition: Any) -> Iterator[None]:
+    b = require("a tile")
+    b.trace.begin_if(condition_handle(condition), b.loc)
+    with b.nested():
+        yield
+    b.trace.end()
+
+
+class Part(Place):
+    """Rows and columns of an array, or rows of a column, whose bounds may be values of the kernel: what a tile is loaded
+    from, stored to, or reduced by."""
+
+    is_element = True
+
+    def __init__(self, array: Any, index: tuple[Any, ...]) -> None:
+        *self.batch, self.rows, self.columns = index
+        self.array, self.dtype = array, array.dtype
+        for bounds in self.rows, self.columns:
+            if isinstance(bounds, slice) and (bounds.start is None or bounds.stop is None or bounds.step is not None):
+                raise QuadrantsSyntaxError("a part of an array that is a tile has both bounds, and no step: `x[a:b, c:d]`")
+
+    @property
+    def is_column(self) -> bool:
+        return not isinstance(self.columns, slice)
+
+    def get(self) -> Part:
+        return self
+
+    def set(self, value: Any) -> None:
+        if self.is_column or not is_tile(value):
+            raise QuadrantsTypeError(f"{describe(value)} cannot be assigned to a part of an array; a tile can, to rows and columns")
+        for place, entry in self.each(value):
+            place.set(entry.get() if isinstance(entry, Place) else entry)
+
+    def each(self, tile: Struct) -> Iterator[Any]:
+        """The elements of the row of this lane that are there, each where it is one of the array, and what the tile holds for it."""
+        with self._row() as row:
+            last = self._end(-1, self.columns.stop)
+            for j, one in enumerate(_numbers(tile)):
+                column = arith.add(self.columns.start, j)
+                with _if(arith.lt(column, last)):
+                    yield self.array.at((*self.batch, row, column)), one
+
+    def column(self) -> Any:
+        """That of a lane in rows of one column; 0 in those without one."""
+        found = variable_for(arith.cast(0, self.dtype))
+        with self._row() as row:
+            found.set(self.array.at((*self.batch, row, self.columns)).get())
+        return found.get()
+
+    @contextmanager
+    def _row(self) -> Iterator[Any]:
+        row = arith.add(self.rows.start, _lane())
+        with _if(arith.lt(row, self._end(-2, self.rows.stop))):
+            yield row
+
+    def _end(self, dimension: int, stop: Any) -> Any:
+        return arith.least(stop, arith.cast(self.array.shape[dimension], i32))
+
+
+class _Whole(Place):
+    """`tile[:]`."""
+
+    def __init__(self, tile: Struct) -> None:
+        self.tile = tile
+
+    def get(self) -> Struct:
+        return self.tile.get()
+
+    def set(self, value: Any) -> None:
+        if not isinstance(value, Part) or value.is_column:
+            raise QuadrantsTypeError(f"a tile is loaded from rows and columns of an array, `tile[:] = x[a:b, c:d]`, not from "
+                                     f"{describe(value)}")
+        for place, one in value.each(self.tile):
+            one.set(place.get())
+
+
+class Outer:
+    """`a * b^T` of what lanes have in `a` and in `b`, to subtract from a tile."""
+
+    def __init__(self, a: Any, b: Any) -> None:
+        self.a, self.b = a, b
+
+    def operands(self) -> tuple[Any, Any]:
+        a = self.a.column() if isinstance(self.a, Part) else self.a
+        if self.b is self.a:
+            return a, a
+        return a, self.b.column() if isinstance(self.b, Part) else self.b
+
+
+def is_tile(x: Any) -> bool:
+    return isinstance(x, Struct) and x._methods is _METHODS
+
+
+def whole(tile: Struct, index: Any) -> Place:
+    if index != slice(None):
+        raise QuadrantsSyntaxError("of a tile, `tile[:]` is assigned; the number of a row that a lane holds is `tile.r[j]`")
+    return _Whole(tile)
+
+
+def part_of(array: Any, index: Any) -> Part | None:
+    """What `array[index]` is where the kernel has tiles and the index has slices."""
+    index = index if isinstance(index, tuple) else (index,)
+    if not require("an element").has_tiles or [isinstance(i, slice) for i in index[-2:-1]] != [True] or len(index) not in (2, 3):
+        return None
+    return Part(array, index)
+
+
+def subtract(tile: Struct, op: ast.operator, value: Any) -> None:
+    if not isinstance(op, ast.Sub) or not isinstance(value, Outer):
+        raise QuadrantsTypeError("a tile is changed by `tile -= qd.outer(a, b)`")
+    a, b = value.operands()
+    for j, one in enumerate(_numbers(tile)):
+        one.set(arith.sub(one.get(), arith.mul(a, _of_lane(b, j))))
+
+
+def _numbers(tile: Struct) -> list[Any]:
+    """Those of the row of this lane: places, of a tile in a variable."""
+    row = tile.member("r")
+    return row.places if isinstance(row, Place) else row.entries
+
+
+def _zero(one: Any) -> Any:
+    return arith.cast(0, one.dtype)
+
+
+# -- methods, in which L and all others are rows, one to a lane ------------------------------------
+
+
+def _set_to_identity(tile: Struct) -> None:
+    """Makes it the identity."""
+    lane = _lane()
+    for j, one in enumerate(_numbers(tile)):
+        one.set(arith.cast(arith.eq(lane, j), one.dtype))
+
+
+def _factor(tile: Struct, eps: Any) -> None:
+    """Cholesky: L with A = L L^T in the lower triangle. Pivots are at least sqrt(`eps`), which each lane may have of its own."""
+    numbers, lane = _numbers(tile), _lane()
+    squares = _zero(numbers[0])
+    for k, one in enumerate(numbers):
+        pivot = sqrt(arith.greatest(arith.sub(one.get(), squares), arith.cast(eps, one.dtype)))
+        of_row = _of_lane(pivot, k)
+        below = arith.truediv(arith.sub(one.get(), _products(numbers, numbers, k)), of_row)
+        below = arith.select(arith.gt(lane, k), below, one.get())
+        one.set(arith.select(arith.eq(lane, k), pivot, below))
+        squares = arith.add(squares, arith.select(arith.gt(lane, k), arith.mul(below, below), _zero(one)))
+
+
+def _solve(tile: Struct, other: Struct, lower: bool = True) -> None:
+    """Replaces `other`, B, by X with X L^T = B; L is this one, a lower triangle."""
+    if not lower:
+        raise QuadrantsTypeError("`solve_triangular_` takes a lower triangle: `lower=True`")
+    of_l, numbers = _numbers(tile), _numbers(other)
+    for c, one in enumerate(numbers):
+        one.set(arith.truediv(arith.sub(one.get(), _products(of_l, numbers, c)), _of_lane(of_l[c].get(), c)))
+
+
+def _products(of_l: list[Any], numbers: list[Any], k: int) -> Any:
+    """The sum over j < k of L[k, j] and the own number j, even and odd j apart: each waits for half as many."""
+    sums = [_zero(numbers[0]), _zero(numbers[0])]
+    for j in range(k):
+        sums[j % 2] = arith.add(sums[j % 2], arith.mul(_of_lane(of_l[j].get(), k), numbers[j].get()))
+    return arith.add(*sums)
+
+
+_METHODS = {"eye_": _set_to_identity, "cholesky_": _factor, "solve_triangular_": _solve}
+
+
+class TileType:
+    """What makes tiles of `size` rows in a kernel."""
+
+    def __init__(self, size: int) -> None:
+        self.SIZE = size
+
+    def __repr__(self) -> str:
+        return f"qd.simt.Tile{self.SIZE}x{self.SIZE}"
+
+    def zeros(self, *, dtype: DataType | None = None) -> Struct:
+        """All numbers are 0; of `default_fp` if there is no `dtype`."""
+        b = require(repr(self))
+        b.has_tiles = True
+        cooked = dtypes.cook(dtype) or dtypes.defaults.fp
+        row = variable_for(Matrix.of([arith.cast(0, cooked)] * self.SIZE, (self.SIZE,)))
+        return Struct({"r": row}, _METHODS)
+
+    def eye(self, *, dtype: DataType | None = None) -> Struct:
+        """The identity."""
+        tile = self.zeros(dtype=dtype)
+        _set_to_identity(tile)
+        return tile
+
+
+Tile16x16, Tile32x32 = TileType(16), TileType(32)
