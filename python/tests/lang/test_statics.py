@@ -131,6 +131,67 @@ def test_a_constant_that_changes_is_a_variable():
     assert k(3) == 4
 
 
+def test_assigned_again_where_that_is_known():
+    @ti.kernel
+    def k(flag: ti.template(), n: ti.template()) -> ti.i32:
+        r = 0
+        if ti.static(flag):
+            m = ti.static(n)
+            for _ in ti.static(range(m)):
+                r += 1
+        if ti.static(not flag) or ti.static(n == 4):
+            m = ti.static(n + 1)
+            for _ in ti.static(range(m)):
+                r += 10
+        last = ti.static(0)
+        for i in ti.static(range(3)):
+            last = ti.static(last + i)
+            if ti.static(i == 1):
+                last = ti.static(last + 4)
+        r += 100 * last + 10000 * iterations(last)
+        last = ti.static(1)
+        return r + 1000 * last
+
+    assert k(True, 2) == 2 + 700 + 1000 + 70000
+    assert k(True, 4) == 4 + 50 + 700 + 1000 + 70000
+    assert k(False, 2) == 30 + 700 + 1000 + 70000
+
+
+def test_assigned_again_where_it_is_not_known():
+    @ti.kernel
+    def k(x: ti.types.ndarray(), n: ti.i32):
+        for i in range(3):
+            a = ti.static(1)
+            if i > n:
+                a = ti.static(2)
+            b = ti.static(1)
+            for _ in range(i):
+                x[i] += 100 * b
+                b = ti.static(3)
+            c, d = ti.static(4), ti.static(5)
+            if ti.static(True):
+                if i == n:
+                    c = ti.static(6)
+            d = c
+            x[i] += a + 10 * b + 1000 * c + 10000 * d
+
+    x = np.zeros(3, np.int32)
+    k(x, 0)
+    assert x.tolist() == [66011, 44132, 44432]
+
+
+def test_size_of_blocks_that_is_a_value_of_the_kernel():
+    @ti.kernel
+    def k(x: ti.types.ndarray()):
+        size = 32
+        ti.loop_config(block_dim=size)
+        for i in range(3):
+            x[i] = i
+
+    with pytest.raises(ti.QuadrantsTypeError, match=r"ti\.loop_config\(block_dim=size\)[\s\S]*`block_dim` is a value of the kernel.*`n = ti.static\(...\)`"):
+        k(np.zeros(3, np.int32))
+
+
 def test_a_template_that_is_a_constant_cannot_change():
     @ti.func
     def increase(x: ti.template()):

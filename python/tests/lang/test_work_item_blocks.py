@@ -413,3 +413,37 @@ def test_what_never_runs_is_left_out(serial):
     x = qd.ndarray(qd.i32, 4)
     fill(x)
     assert x.to_numpy().tolist() == [3] * 4
+
+
+def test_a_size_of_blocks_that_branches_assign():
+    n, total = 64, qd.field(qd.i32, 2)
+
+    @qd.func
+    def first_of(x, size: qd.template()):
+        kept = qd.simt.block.SharedArray((size,), qd.i32)
+        kept[qd.simt.block.thread_idx()] = x
+        qd.simt.block.sync()
+        r = 0
+        for j in qd.static(range(size)):
+            r += kept[j]
+        return r
+
+    @qd.kernel
+    def k(first: qd.template(), second: qd.template()):
+        if qd.static(first):
+            size = qd.static(32)
+            qd.loop_config(block_dim=size)
+            for i in range(n):
+                s = first_of(i, size)
+                if i == 0:
+                    total[0] = s
+        if qd.static(second):
+            size = qd.static(16)
+            qd.loop_config(block_dim=size)
+            for i in range(n):
+                s = first_of(i, size)
+                if i == 16:
+                    total[1] = s
+
+    k(True, True)
+    assert total.to_numpy().tolist() == [sum(range(32)), sum(range(16, 32))]

@@ -25,16 +25,31 @@ def _targets(node: ast.expr) -> Iterator[ast.expr]:
         yield node
 
 
+def _nothing_is_known(node: ast.expr) -> bool:
+    return False
+
+
 class _Changes:
-    def __init__(self, by_reference: Callable[[ast.expr], bool]) -> None:
+    def __init__(self, by_reference: Callable[[ast.expr], bool], is_known: Callable[[ast.expr], bool]) -> None:
         self.names: set[str] = set()
         self.by_reference = by_reference
+        self.is_known = is_known
 
-    def visit(self, node: ast.stmt) -> None:
-        for one in ast.walk(node):
+    def visit(self, node: ast.AST) -> None:
+        for one in self._without_known(node):
             visit = self._visits.get(type(one))
             if visit:
                 visit(self, one)
+
+    def _without_known(self, node: ast.AST) -> Iterator[ast.AST]:
+        """All nodes but assignments of what is known, where that is known to happen."""
+        if isinstance(node, ast.Assign) and self.is_known(node.value) and all(isinstance(t, ast.Name) for t in node.targets):
+            yield from ast.walk(node.value)
+        elif isinstance(node, ast.If) and self.is_known(node.test) or isinstance(node, ast.For) and self.is_known(node.iter):
+            for child in ast.iter_child_nodes(node):
+                yield from self._without_known(child)
+        else:
+            yield from ast.walk(node)
 
     def _add(self, node: ast.expr) -> None:
         name = _base_name(node)
@@ -60,12 +75,14 @@ class _Changes:
                ast.Call: _call}
 
 
-def changes(node: ast.stmt, by_reference: Callable[[ast.expr], bool]) -> set[str]:
+def changes(node: ast.stmt, by_reference: Callable[[ast.expr], bool],
+            is_known: Callable[[ast.expr], bool] = _nothing_is_known) -> set[str]:
     """The names that a statement assigns, or whose components it assigns.
 
-    `by_reference(func)` says whether a call may change the variables that it gets.
+    `by_reference(func)` says whether a call may change the variables that it gets; `is_known(value)`, whether a value,
+    condition or range is one of `ti.static`: names that get such values are not among the names, unless a branch or loop of run time surrounds that.
     """
-    found = _Changes(by_reference)
+    found = _Changes(by_reference, is_known)
     found.visit(node)
     return found.names
 

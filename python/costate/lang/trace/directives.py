@@ -12,6 +12,7 @@ from costate.lang.trace.arrays import TracedArray, traced
 from costate.lang.values import ops
 from costate.lang.values.builder import current, require
 from costate.lang.values.describe import describe
+from costate.lang.values.expr import Expr
 
 
 def loop_config(*, block_dim: Any = None, serialize: bool = False, parallelize: Any = None,
@@ -37,6 +38,9 @@ def _number_of_checkpoints(number: Any) -> Any:
 
 
 def _block_size(number: Any) -> int:
+    if isinstance(number, Expr):
+        raise QuadrantsTypeError("`block_dim` is a value of the kernel, and has to be known while the kernel is compiled; a variable that holds it is "
+                                 "assigned by `n = ti.static(...)`")
     if isinstance(number, bool) or not hasattr(number, "__index__"):
         raise QuadrantsTypeError(f"`block_dim` is a number of Python, like 128, not {describe(number)}")
     if not 1 <= int(number) <= 1024:

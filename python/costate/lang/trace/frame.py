@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from costate.errors import QuadrantsNameError
 from costate.lang.analysis.effects import Meaning, effects_of, outside
 from costate.lang.analysis.scan import changes
+from costate.lang.data.ranges import static
 from costate.lang.data.struct import Struct
 from costate.lang.trace.places import Place
 from costate.lang.trace.variables import variable_for
@@ -90,13 +91,21 @@ class Frame:
         self.scopes[0].depth = depth
 
     def changes(self, statement: ast.stmt, is_static: bool = False) -> set[str]:
-        """The names that a statement changes; of constants, which calls of functions only pass on, fewer."""
+        """The names that a statement changes; of constants, which calls of functions only pass on, and which may become others, fewer."""
         key = id(statement), is_static
         found = self._changes.get(key)
         if found is None:
-            asked = self._changes_constants if is_static else self._changes_arguments
-            found = self._changes[key] = changes(statement, asked)
+            asked = (self._changes_constants, self.is_static) if is_static else (self._changes_arguments,)
+            found = self._changes[key] = changes(statement, *asked)
         return found
+
+    def is_static(self, value: ast.expr | None) -> bool:
+        """Whether this is `ti.static(...)`, or made of such by `not`, `and` and `or`."""
+        if isinstance(value, ast.UnaryOp):
+            return isinstance(value.op, ast.Not) and self.is_static(value.operand)
+        if isinstance(value, ast.BoolOp):
+            return all(map(self.is_static, value.values))
+        return isinstance(value, ast.Call) and self.called(value.func) is static
 
     def changed_in(self, name: str, statements: list[ast.stmt], is_static: bool = False) -> bool:
         return any(name in self.changes(s, is_static) for s in statements)

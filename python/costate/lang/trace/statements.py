@@ -11,7 +11,6 @@ from typing import Any
 from costate.errors import QuadrantsNameError, QuadrantsSyntaxError, QuadrantsTypeError
 from costate.lang.analysis.scan import with_assigned_elements
 from costate.lang.base import dtypes
-from costate.lang.data.ranges import static
 from costate.lang.data.storage import Storage
 from costate.lang.data.struct import Struct
 from costate.lang.syntax.located import located
@@ -108,7 +107,7 @@ class Statements(Expressions):
             return
         self.at(target)
         if isinstance(target, ast.Name):
-            self.assign_name(target.id, value, self.is_static(given))
+            self.assign_name(target.id, value, self.frame.is_static(given))
             return
         if isinstance(target, ast.Starred):
             raise unsupported(target)
@@ -129,9 +128,6 @@ class Statements(Expressions):
         made = isinstance(node, ast.Subscript) and isinstance(self.place(node.value), (list, tuple, dict))
         raise QuadrantsSyntaxError(f"`{ast.unparse(node)}` cannot be assigned in a kernel" + (
             "; make a `ti.Vector([...])` of the list" if made else ""))
-
-    def is_static(self, given: ast.expr | None) -> bool:
-        return isinstance(given, ast.Call) and self.frame.called(given.func) is static
 
     def unpack(self, targets: list[ast.expr], value: Any, given: ast.expr | None = None) -> None:
         if not isinstance(value, (Matrix, tuple, list)):
@@ -165,22 +161,22 @@ class Statements(Expressions):
                 raise QuadrantsTypeError(f"`{name}` is a number and cannot become a vector")
             found.set(value)
             return
-        if isinstance(found, Bound) and not (is_value(found.value) and is_value(value)):
-            self.rebind(name, value)
+        if isinstance(found, Bound) and (is_static or not (is_value(found.value) and is_value(value))):
+            self.rebind(name, value, is_static)
         else:
             self.declare(name, value, is_static)
 
-    def rebind(self, name: str, value: Any) -> None:
+    def rebind(self, name: str, value: Any, is_static: bool = False) -> None:
         """A name of something that is known while the kernel is compiled, or becomes it."""
         scope = self.frame.scope_of(name)
         if scope is None or scope is self.frame.scopes[-1]:
-            self.declare(name, value)
+            self.declare(name, value, is_static)
             return
         if scope.depth != self.builder.depth:
             raise QuadrantsTypeError(f"`{name}` is known while the kernel is compiled, and cannot become something else in "
                                      "a branch or loop of run time; decide by `ti.static(...)`, or use numbers or vectors")
         scopes, self.frame.scopes = self.frame.scopes, self.frame.scopes[:self.frame.scopes.index(scope) + 1]
-        self.declare(name, value)
+        self.declare(name, value, is_static)
         self.frame.scopes = scopes
 
     def declare(self, name: str, value: Any, is_static: bool = False) -> None:
