@@ -79,7 +79,8 @@ class Specialisation:
         runtime.device()   # on which launches without arrays run
         try:
             with profiling.span(f"trace {self.name}"), _deep_calls():
-                self._trace(kernel, args, values, aliases, options, validation)
+                if not self._trace(kernel, args, values, aliases, options, validation, values.serial):
+                    self._trace(kernel, args, values, aliases, options, validation, True)
         except RecursiveCall as error:  # without the thousand frames that led there
             raise error.with_traceback(None) from None
 
@@ -96,7 +97,9 @@ class Specialisation:
                          "replaced, which has happened often: make a parameter of a number that changes, or an element of a field")
 
     def _trace(self, kernel: Kernel, args: tuple[Any, ...], values: Values, aliases: dict[int, int] | None,
-               options: _core.KernelOptions, validation: bool) -> None:
+               options: _core.KernelOptions, validation: bool, serial: bool) -> bool:
+        """Whether this is what runs: where random numbers are drawn, loops in those of `graph_do_while` have to be serial, as those
+        of a range are the same each time that it runs."""
         source = kernel.source
         frame = Frame(kernel.function, source)
         frame.kernel = self
@@ -104,15 +107,18 @@ class Specialisation:
         with Builder(self.name, source.loc(source.node), options) as builder:
             builder.warned, builder.watch = kernel.original.warned, Watch()
             builder.in_their_words = source.in_their_words
-            builder.has_serial_graphs = values.serial
+            builder.has_serial_graphs = serial
             if validation:
                 builder.check = Checker(builder)
             try:
                 self._trace_parameters(kernel, args, Path(values.items, aliases or {}), frame, builder)
                 Visitor(builder, frame).run()
+                if builder.has_drawn and builder.has_graph_ranges:
+                    return False
                 self.returns.end(frame.returned)
                 self._note(builder)
                 self.compiled = self._finish(builder, frame, options)
+                return True
             finally:
                 builder.trace.abandon()
 

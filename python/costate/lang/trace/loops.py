@@ -68,12 +68,11 @@ class Loops(Statements):
 
     @property
     def at_top(self) -> bool:
-        """Whether loops are parallel here: at the top of a kernel, or of a loop of `graph_do_while` there. Random numbers
-        of a range are the same each time that it runs."""
+        """Whether loops are parallel here: at the top of a kernel, or of a loop of `graph_do_while` there."""
         b = self.builder
         if b.depth == 0:
             return True
-        if b.depth != b.graph_depth or b.has_serial_graphs or b.random is not None:
+        if b.depth != b.graph_depth or b.has_serial_graphs:
             return False
         b.has_graph_ranges = True
         return True
