@@ -189,6 +189,81 @@ def test_while_true_and_nested_break():
     assert k() == 1 + 2 + 3 + 4
 
 
+def test_while_whose_condition_acts():
+    drawn = ti.field(ti.i32, ())
+
+    @ti.func
+    def taken(x: ti.template(), i):
+        x[i] += 1
+        return ti.atomic_add(x[i], 1)
+
+    @ti.func
+    def is_low():
+        return ti.random() < 0.5
+
+    @ti.kernel
+    def k(x: ti.types.ndarray(), n: ti.i32):
+        for i in range(3):
+            r = 0
+            while r < 20 and taken(x, i) < n * (i + 1):
+                r += 1
+                if r % 2:
+                    continue
+                r += 10
+                while taken(x, i) < 4:
+                    pass
+            x[i + 3] = r
+        for i in range(1):
+            while is_low():
+                drawn[None] += 1
+
+    x, wanted = np.zeros(6, np.int32), []
+
+    def plain(n, i):
+        held, r = 0, 0
+
+        def taken():
+            nonlocal held
+            held += 2
+            return held - 1
+
+        while r < 20 and taken() < n * (i + 1):
+            r += 1
+            if r % 2:
+                continue
+            r += 10
+            while taken() < 4:
+                pass
+        return held, r
+
+    wanted = [plain(5, i) for i in range(3)]
+    k(x, 5)
+    assert x.tolist() == [h for h, _ in wanted] + [r for _, r in wanted]
+    assert 0 <= drawn[None] < 200
+
+
+def test_gradient_of_a_while_whose_condition_acts():
+    x, y, count = ti.field(ti.f64, 3, needs_grad=True), ti.field(ti.f64, (), needs_grad=True), ti.field(ti.i32, 3)
+
+    @ti.func
+    def counted(i):
+        return ti.atomic_add(count[i], 1) < i + 1
+
+    @ti.kernel
+    def k():
+        for i in x:
+            v = x[i]
+            while counted(i):
+                v *= x[i]
+            y[None] += v
+
+    x.from_numpy(np.array([2.0, 3.0, 5.0]))
+    with ti.ad.Tape(loss=y):
+        k()
+    assert y[None] == 4 + 27 + 625
+    assert x.grad.to_numpy().tolist() == [4, 27, 500]
+
+
 def test_while_with_a_guarded_load():
     ti.init(arch=ti.cpu, debug=True)
     x = ti.field(ti.i32, shape=5)

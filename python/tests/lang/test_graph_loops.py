@@ -115,3 +115,30 @@ def test_gradients_are_those_of_serial_loops():
         total()
     assert (y.to_numpy() == plain).all()
     assert x.grad.to_numpy().tolist() == [4.0 * (i + 1)**3 for i in range(n)]
+
+
+class Unknown:
+    """Calls of it might do anything."""
+
+    def __call__(self):
+        return 3
+
+
+def test_loops_inside_run_in_parallel_unless_they_draw():
+    x, counter, some = ti.field(ti.i32, 4), ti.field(ti.i32, ()), Unknown()
+
+    @ti.kernel
+    def run(c: ti.template(), draws: ti.template()):
+        while ti.graph_do_while(c):
+            for i in x:
+                x[i] += ti.static(some())
+                if ti.static(draws):
+                    x[i] += ti.cast(ti.random() * 1000, ti.i32)
+            for _ in range(1):
+                c[None] -= 1
+
+    for draws in False, True:
+        counter[None] = 2
+        run(counter, draws)
+    assert counter[None] == 0 and len(set(x.to_numpy().tolist())) > 1
+    assert [found.has_graph_ranges for found in run._primal.cache.values()] == [True, False]

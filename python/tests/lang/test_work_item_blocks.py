@@ -415,6 +415,7 @@ def test_what_never_runs_is_left_out(serial):
     assert x.to_numpy().tolist() == [3] * 4
 
 
+@on_gpu
 def test_a_size_of_blocks_that_branches_assign():
     n, total = 64, qd.field(qd.i32, 2)
 
@@ -447,3 +448,24 @@ def test_a_size_of_blocks_that_branches_assign():
 
     k(True, True)
     assert total.to_numpy().tolist() == [sum(range(32)), sum(range(16, 32))]
+
+
+@has_warps
+def test_votes_in_conditions_of_loops():
+    y = qd.field(qd.i32, 64)
+
+    @qd.func
+    def any_of(p):
+        return subgroup.any_true_tiled(p, 5) != 0
+
+    @qd.kernel
+    def run():
+        qd.loop_config(block_dim=32)
+        for i in range(64):
+            n = 0
+            while any_of(n < i):
+                n += 1
+            y[i] = n
+
+    run()
+    assert y.to_numpy().tolist() == [31] * 32 + [63] * 32

@@ -308,25 +308,49 @@ class Statements(Expressions):
     def while_loop(self, node: ast.While) -> None:
         b = self.builder
         checkpoints = b.loop_hint.pop("checkpoints", None)
-        with linalg.condition_of_loop(lambda: self.value(node.test)):
+        test = ast.copy_location(ast.Constant(True), node.test) if self.acts(node.test) else node.test
+        with linalg.condition_of_loop(lambda: self.value(test)):
             b.trace.begin_while(b.loc)
             with b.nested():
-                test = self.value(node.test)
-                if not is_scalar(test):
-                    raise QuadrantsTypeError(f"the condition of a `while` is {describe(test)}")
-                condition = condition_handle(test)
+                condition = self.condition(test)
         self.at(node)
         b.trace.begin_while_body(condition, b.loc)
         self.keep_checkpoints(checkpoints)
         self.frame.loops.append("loop")
         if b.cap:
             b.cap.iteration()
+        if test is not node.test:
+            self.leave_unless(node.test)
         b.graph_depth += getattr(node, "is_graph", False)
         self.inner(node.body)
         b.graph_depth -= getattr(node, "is_graph", False)
         self.frame.loops.pop()
         b.trace.end()
         self.left(node)
+
+    def acts(self, test: ast.expr) -> bool:
+        """Whether a condition does more than to compute, which it has to do in the body."""
+        if not any(isinstance(n, ast.Call) for n in ast.walk(test)):
+            return False
+        with self.builder.dry_run() as dry:
+            self.value(test)
+        return dry.acts
+
+    def condition(self, test: ast.expr) -> Any:
+        value = self.value(test)
+        if not is_scalar(value):
+            raise QuadrantsTypeError(f"the condition of a `while` is {describe(value)}")
+        return condition_handle(value)
+
+    def leave_unless(self, test: ast.expr) -> None:
+        """Leaves the loop whose body begins here."""
+        b = self.builder
+        with b.nested():
+            condition = self.condition(ast.copy_location(ast.UnaryOp(ast.Not(), test), test))
+            self.at(test)
+            b.trace.begin_if(condition, b.loc)
+            b.trace.jump_break(b.loc)
+            b.trace.end()
 
     def left(self, loop: ast.stmt) -> None:
         """After a loop in which the function may have returned."""

@@ -36,10 +36,19 @@ def require(what: str) -> Builder:
     return builder
 
 
+#: What a trace does that is no mere computing.
+_ACTS = {"declare_local", "store_local", "declare_shared", "update_shared", "group", "store", "update", "fetch", "exchange", "compare_exchange",
+         "print", "check"}
+
+
 class _Nothing:
-    """Takes the place of a trace to learn the types of an expression."""
+    """Takes the place of a trace to learn the types of an expression, and whether it `acts`."""
+
+    def __init__(self) -> None:
+        self.acts = False
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
+        self.acts |= name in _ACTS
         if name == "begin_range":
             return lambda extents, loc: [0] * len(extents)
         return lambda *args: 0
@@ -131,17 +140,24 @@ class Builder:
             self.depth -= 1
 
     @contextmanager
-    def dry_run(self) -> Iterator[None]:
+    def dry_run(self) -> Iterator[_Nothing]:
         """What happens inside leaves no statement behind."""
         saved = self.trace, self.loc, dict(self.arrays), len(self.arguments)
-        self.trace = cast("_core.Trace", _Nothing())
+        nothing = _Nothing()
+        self.trace = cast("_core.Trace", nothing)
         self.dry += 1
         try:
-            yield
+            yield nothing
         finally:
             self.dry -= 1
+            if self.dry and nothing.acts:
+                cast("_Nothing", saved[0]).acts = True
             self.trace, self.loc, self.arrays, arguments = saved
             del self.arguments[arguments:]
+
+    def act(self) -> None:
+        """In a dry run, instead of something that is no mere computing."""
+        cast("_Nothing", self.trace).acts = True
 
     def __enter__(self) -> Builder:
         self.outer = current()

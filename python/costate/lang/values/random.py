@@ -51,6 +51,7 @@ class Stream:
 def _bits() -> Any:
     b = require("random numbers")
     if b.dry:
+        b.act()
         return Expr(b.constant(u64, 0), u64)
     if b.random is None:
         raise QuadrantsCompilationError("random numbers in a function of Python that an operator of an object calls; draw them in "
