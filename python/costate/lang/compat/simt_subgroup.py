@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from costate.errors import QuadrantsTypeError
 from costate.lang.base import dtypes
 from costate.lang.base.dtypes import i32, u32, u64
 from costate.lang.trace import groups
 from costate.lang.trace.groups import ALL_LANES, WARP
 from costate.lang.values import arith
+from costate.lang.values.describe import describe
 from costate.lang.values.ops import cast, select
 
 _LOG2 = WARP.bit_length() - 1
@@ -106,10 +108,17 @@ _OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "or": arith.bit_or, "xor": arith.bit_xor}
 
 
+def _bits(log2_size: Any) -> int:
+    """Checked."""
+    if isinstance(log2_size, bool) or not isinstance(log2_size, int) or not 0 <= log2_size <= _LOG2:
+        raise QuadrantsTypeError(f"`log2_size` is {log2_size if isinstance(log2_size, int) else describe(log2_size)}; it is a number from 0 to {_LOG2} that is known while the kernel is compiled")
+    return log2_size
+
+
 def _reduced(op: Callable[[Any, Any], Any], value: Any, log2_size: int) -> Any:
     """In all lanes, the same bits: each pair of lanes gives its operands in one order."""
     lane = invocation_id()
-    for k in range(log2_size)[::-1]:
+    for k in range(_bits(log2_size))[::-1]:
         other = shuffle_xor(value, 1 << k)
         is_upper = arith.bit_and(lane, 1 << k) != 0
         value = op(select(is_upper, other, value), select(is_upper, value, other))
@@ -117,7 +126,7 @@ def _reduced(op: Callable[[Any, Any], Any], value: Any, log2_size: int) -> Any:
 
 
 def _scanned(op: Callable[[Any, Any], Any], value: Any, log2_size: int) -> Any:
-    place = arith.bit_and(invocation_id(), (1 << log2_size) - 1)
+    place = arith.bit_and(invocation_id(), (1 << _bits(log2_size)) - 1)
     for k in range(log2_size):
         value = select(place >= (1 << k), op(shuffle_up(value, 1 << k), value), value)
     return value
@@ -152,7 +161,7 @@ def _family(name: str) -> dict[str, Callable[..., Any]]:
     def segmented_tiled(value: Any, head_flag: Any, log2_size: int) -> Any:
         """The inclusive scan of each segment; one begins where `head_flag` is not 0, and with the first lane."""
         lane = invocation_id()
-        first = arith.bit_and(lane, WARP - (1 << log2_size))
+        first = arith.bit_and(lane, WARP - (1 << _bits(log2_size)))
         head = _scanned(arith.greatest, select(head_flag != 0, lane, first), log2_size)
         for k in range(log2_size):
             value = select(lane - head >= (1 << k), op(shuffle_up(value, 1 << k), value), value)

@@ -207,7 +207,9 @@ class Statements(Expressions):
     def do_AugAssign(self, node: ast.AugAssign) -> None:
         if isinstance(node.target, ast.Name):
             place = self.find_to_change(node.target.id)
-            if isinstance(place, Bound) or place is None:
+            if isinstance(place, Bound) and tiles.is_tile(place.value):
+                place = place.value
+            elif isinstance(place, Bound) or place is None:
                 value = self.value(node.target)
                 if isinstance(value, (Storage, TracedArray)):
                     raise QuadrantsTypeError(f"`{node.target.id}` is an array; change its elements: "

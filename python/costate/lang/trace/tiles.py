@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from costate.errors import QuadrantsSyntaxError, QuadrantsTypeError
+from costate.errors import QuadrantsIndexError, QuadrantsSyntaxError, QuadrantsTypeError
 from costate.lang.base import dtypes
 from costate.lang.base.dtypes import i32
 from costate.lang.data.struct import Struct
@@ -17,7 +17,7 @@ from costate.lang.trace.variables import variable_for
 from costate.lang.values import arith
 from costate.lang.values.builder import require
 from costate.lang.values.describe import describe
-from costate.lang.values.expr import condition_handle
+from costate.lang.values.expr import condition_handle, dtype_of, is_number, is_scalar
 from costate.lang.values.matrix import Matrix
 from costate.lang.values.ops import sqrt
 
@@ -31,6 +31,14 @@ def _lane() -> Any:
 
 def _of_lane(value: Any, lane: Any) -> Any:
     return groups.shuffle(groups.ALL_LANES, value, lane)
+
+
+def _less(a: Any, b: Any) -> Any:
+    return a < b if is_number(a) and is_number(b) else arith.lt(a, b)
+
+
+def _sum(a: Any, b: Any) -> Any:
+    return a + b if is_number(a) and is_number(b) else arith.add(a, b)
 
 
 @contextmanager
@@ -52,8 +60,8 @@ class Part(Place):
         *self.batch, self.rows, self.columns = index
         self.array, self.dtype = array, array.dtype
         for bounds in self.rows, self.columns:
-            if isinstance(bounds, slice) and (bounds.start is None or bounds.stop is None or bounds.step is not None):
-                raise QuadrantsSyntaxError("a part of an array that is a tile has both bounds, and no step: `x[a:b, c:d]`")
+            if isinstance(bounds, slice):
+                _check_bounds(bounds)
 
     @property
     def is_column(self) -> bool:
@@ -73,8 +81,11 @@ class Part(Place):
         with self._row() as row:
             last = self._end(-1, self.columns.stop)
             for j, one in enumerate(_numbers(tile)):
-                column = arith.add(self.columns.start, j)
-                with _if(arith.lt(column, last)):
+                column = _sum(self.columns.start, j)
+                inside = _less(column, last)
+                if inside is False:
+                    break
+                with _if(inside):
                     yield self.array.at((*self.batch, row, column)), one
 
     def column(self) -> Any:
@@ -91,7 +102,18 @@ class Part(Place):
             yield row
 
     def _end(self, dimension: int, stop: Any) -> Any:
-        return arith.least(stop, arith.cast(self.array.shape[dimension], i32))
+        extent = self.array.shape[dimension]
+        if is_number(extent) and is_number(stop):
+            return min(stop, extent)
+        return arith.least(stop, arith.cast(extent, i32))
+
+
+def _check_bounds(bounds: slice) -> None:
+    if bounds.start is None or bounds.stop is None or bounds.step is not None:
+        raise QuadrantsSyntaxError("a part of an array that is a tile has both bounds, and no step: `x[a:b, c:d]`")
+    for one in bounds.start, bounds.stop:
+        if not is_scalar(one) or not dtype_of(one).is_int:
+            raise QuadrantsTypeError(f"a bound of a part of an array is {describe(one)}; bounds are integers")
 
 
 class _Whole(Place):
@@ -118,10 +140,16 @@ class Outer:
         self.a, self.b = a, b
 
     def operands(self) -> tuple[Any, Any]:
-        a = self.a.column() if isinstance(self.a, Part) else self.a
-        if self.b is self.a:
-            return a, a
-        return a, self.b.column() if isinstance(self.b, Part) else self.b
+        a = _of_lanes(self.a)
+        return a, a if self.b is self.a else _of_lanes(self.b)
+
+
+def _of_lanes(x: Any) -> Any:
+    if isinstance(x, Part) and x.is_column:
+        return x.column()
+    if not is_scalar(x):
+        raise QuadrantsTypeError(f"{describe(x)} in `qd.outer(a, b)`; `a` and `b` are numbers of lanes, or columns of arrays, `x[a:b, c]`")
+    return x
 
 
 def is_tile(x: Any) -> bool:
@@ -129,7 +157,7 @@ def is_tile(x: Any) -> bool:
 
 
 def whole(tile: Struct, index: Any) -> Place:
-    if index != slice(None):
+    if not isinstance(index, slice) or index != slice(None):
         raise QuadrantsSyntaxError("of a tile, `tile[:]` is assigned; the number of a row that a lane holds is `tile.r[j]`")
     return _Whole(tile)
 
@@ -137,8 +165,14 @@ def whole(tile: Struct, index: Any) -> Place:
 def part_of(array: Any, index: Any) -> Part | None:
     """What `array[index]` is where the kernel has tiles and the index has slices."""
     index = index if isinstance(index, tuple) else (index,)
-    if not require("an element").has_tiles or [isinstance(i, slice) for i in index[-2:-1]] != [True] or len(index) not in (2, 3):
+    if not require("an element").has_tiles or not any(isinstance(i, slice) for i in index):
         return None
+    count = len(array.shape)
+    if len(index) != count or count not in (2, 3) or [isinstance(i, slice) for i in index[:-1]] != [False, True][3 - count:]:
+        raise QuadrantsIndexError(f"{len(index)} indices of an array of {count} dimensions; a tile is `x[a:b, c:d]` of an array of 2, "
+                                  "`x[k, a:b, c:d]` of one of 3; a column, `x[a:b, c]` or `x[k, a:b, c]`")
+    if array.element_shape:
+        raise QuadrantsTypeError("a part of an array whose elements are vectors or matrices; tiles have numbers")
     return Part(array, index)
 
 
@@ -187,6 +221,10 @@ def _solve(tile: Struct, other: Struct, lower: bool = True) -> None:
     """Replaces `other`, B, by X with X L^T = B; L is this one, a lower triangle."""
     if not lower:
         raise QuadrantsTypeError("`solve_triangular_` takes a lower triangle: `lower=True`")
+    size = len(_numbers(tile))
+    if not is_tile(other) or len(_numbers(other)) != size:
+        raise QuadrantsTypeError(f"`solve_triangular_` of a tile of {size} rows takes a tile of {size} rows, not "
+                                 + (f"one of {len(_numbers(other))}" if is_tile(other) else describe(other)))
     of_l, numbers = _numbers(tile), _numbers(other)
     for c, one in enumerate(numbers):
         one.set(arith.truediv(arith.sub(one.get(), _products(of_l, numbers, c)), _of_lane(of_l[c].get(), c)))
@@ -216,7 +254,9 @@ class TileType:
         """All numbers are 0; of `default_fp` if there is no `dtype`."""
         b = require(repr(self))
         b.has_tiles = True
-        cooked = dtypes.cook(dtype) or dtypes.defaults.fp
+        cooked = dtypes.defaults.fp if dtype is None else dtypes.cook(dtype) if dtypes.is_dtype(dtype) else None
+        if cooked not in (dtypes.f32, dtypes.f64):
+            raise QuadrantsTypeError(f"{self!r} of {describe(dtype)}; tiles are of f32 or f64")
         row = variable_for(Matrix.of([arith.cast(0, cooked)] * self.SIZE, (self.SIZE,)))
         return Struct({"r": row}, _METHODS)
 
