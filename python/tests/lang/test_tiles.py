@@ -255,18 +255,18 @@ def test_the_cpu_has_none():
     refused(reduced, "is for GPUs", "simt")
 
 
-@has_warps
-def test_what_cannot_be_a_part():
-    a, flat, deep = qd.field(qd.f32, (32, 32)), qd.field(qd.f32, 32), qd.field(qd.f32, (2, 2, 32, 32))
-    vectors = qd.Vector.field(2, qd.f32, (32, 32))
-    tile = qd.simt.Tile32x32
+def with_a_tile(act):
+    @qd.func
+    def inside(i):
+        t = qd.simt.Tile32x32.zeros(dtype=qd.f32)
+        act(t, i)
+    return in_a_range(inside)
 
-    def kernel(act):
-        @qd.func
-        def inside(i):
-            t = tile.zeros(dtype=qd.f32)
-            act(t, i)
-        return inside
+
+@has_warps
+def test_what_cannot_be_loaded():
+    a = qd.field(qd.f32, (32, 32))
+    flat, deep, vectors = qd.field(qd.f32, 32), qd.field(qd.f32, (2, 2, 32, 32)), qd.Vector.field(2, qd.f32, (32, 32))
 
     @qd.func
     def open_bound(t: qd.template(), i):
@@ -304,6 +304,16 @@ def test_what_cannot_be_a_part():
     def of_floats(t: qd.template(), i):
         t[:] = a[0:1.5, 0:32]
 
+    for act, *words in ((open_bound, r"both bounds", r"x\[a:b, c:d\]"), (step, "no step"), (a_column, "rows and columns"),
+            (of_one_dimension, "of 1 dimension", r"x\[a:b, c:d\]"), (of_two_batches, "4 dimensions"), (a_row, "2 indices"),
+            (too_few, "3 indices", "4 dimensions"), (of_vectors, "vector"), (of_floats, "integers")):
+        refused(with_a_tile(act), *words)
+
+
+@has_warps
+def test_what_cannot_be_assigned():
+    a = qd.field(qd.f32, (32, 32))
+
     @qd.func
     def a_number(t: qd.template(), i):
         t[:] = 1.0
@@ -319,6 +329,19 @@ def test_what_cannot_be_a_part():
     @qd.func
     def stored_column(t: qd.template(), i):
         a[0:32, 0] = t
+
+    @qd.func
+    def part_as_value(t: qd.template(), i):
+        a[0, 0] = a[0:32, 0] + 1.0
+
+    for act, *words in ((a_number, "rows and columns"), (an_element, r"tile\[:\]"), (stored_number, "cannot be assigned to a part"),
+            (stored_column, "rows and columns"), (part_as_value, "a part of an array is no number", r"tile\[:\]")):
+        refused(with_a_tile(act), *words)
+
+
+@has_warps
+def test_what_tiles_do_not_do():
+    a = qd.field(qd.f32, (32, 32))
 
     @qd.func
     def added(t: qd.template(), i):
@@ -341,10 +364,6 @@ def test_what_cannot_be_a_part():
         t -= qd.outer(1.0, 2.0) + qd.outer(1.0, 2.0)
 
     @qd.func
-    def part_as_value(t: qd.template(), i):
-        a[0, 0] = a[0:32, 0] + 1.0
-
-    @qd.func
     def upper(t: qd.template(), i):
         t.solve_triangular_(t, lower=False)
 
@@ -357,16 +376,10 @@ def test_what_cannot_be_a_part():
         u = qd.simt.Tile16x16.zeros(dtype=qd.f32)
         t.solve_triangular_(u)
 
-    for act, *words in (
-            (open_bound, r"both bounds", r"x\[a:b, c:d\]"), (step, "no step"), (a_column, "rows and columns"),
-            (of_one_dimension, "of 1 dimension", r"x\[a:b, c:d\]"), (of_two_batches, "4 dimensions"), (a_row, "2 indices"),
-            (too_few, "3 indices", "4 dimensions"), (of_vectors, "vector"), (of_floats, "integers"), (a_number, "rows and columns"),
-            (an_element, r"tile\[:\]"), (stored_number, "cannot be assigned to a part"), (stored_column, "rows and columns"),
-            (added, r"tile -= qd\.outer\(a, b\)"), (no_product, r"tile -= qd\.outer\(a, b\)"), (outer_of_tiles, "qd.outer", "numbers"),
-            (outer_as_value, "qd.outer"), (outer_in_sums, "qd.outer"), (part_as_value, "part of an array"), (upper, "lower=True"),
-            (solved_for_a_number, "solve_triangular_", "a tile"), (other_size, "of 32 rows", "one of 16")):
-        print(act.__name__)
-        refused(in_a_range(kernel(act)), *words)
+    for act, *words in ((added, r"tile -= qd\.outer\(a, b\)"), (no_product, r"tile -= qd\.outer\(a, b\)"), (outer_of_tiles, "qd.outer", "numbers"),
+            (outer_as_value, "what `qd.outer` gives"), (outer_in_sums, "what `qd.outer` gives is no number", r"tile -="),
+            (upper, "lower=True"), (solved_for_a_number, "solve_triangular_", "a tile"), (other_size, "of 32 rows", "one of 16")):
+        refused(with_a_tile(act), *words)
 
 
 @has_warps

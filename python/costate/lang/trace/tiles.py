@@ -50,11 +50,26 @@ def _if(condition: Any) -> Iterator[None]:
     b.trace.end()
 
 
-class Part(Place):
+def _refuse(self: Any, *_: Any) -> Any:
+    raise QuadrantsTypeError(f"{describe(self)} is no number; {self.use}")
+
+
+class _NoNumber:
+    use: str
+
+
+for _name in "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul":
+    setattr(_NoNumber, f"__{_name}__", _refuse)
+    setattr(_NoNumber, f"__r{_name}__", _refuse)
+
+
+class Part(_NoNumber, Place):
     """Rows and columns of an array, or rows of a column, whose bounds may be values of the kernel: what a tile is loaded
     from, stored to, or reduced by."""
 
     is_element = True
+    description = "a part of an array"
+    use = "it is assigned to a tile, `tile[:] = x[a:b, c:d]`, or passed to `qd.outer`"
 
     def __init__(self, array: Any, index: tuple[Any, ...]) -> None:
         *self.batch, self.rows, self.columns = index
@@ -72,7 +87,8 @@ class Part(Place):
 
     def set(self, value: Any) -> None:
         if self.is_column or not is_tile(value):
-            raise QuadrantsTypeError(f"{describe(value)} cannot be assigned to a part of an array; a tile can, to rows and columns")
+            raise QuadrantsTypeError(f"{describe(value)} cannot be assigned to a part of an array; a tile can, to rows and columns: "
+                                     "`x[a:b, c:d] = tile`")
         for place, entry in self.each(value):
             place.set(entry.get() if isinstance(entry, Place) else entry)
 
@@ -133,8 +149,11 @@ class _Whole(Place):
             one.set(place.get())
 
 
-class Outer:
+class Outer(_NoNumber):
     """`a * b^T` of what lanes have in `a` and in `b`, to subtract from a tile."""
+
+    description = "what `qd.outer` gives"
+    use = "it is subtracted from a tile: `tile -= qd.outer(a, b)`"
 
     def __init__(self, a: Any, b: Any) -> None:
         self.a, self.b = a, b

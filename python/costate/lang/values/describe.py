@@ -6,6 +6,9 @@ from typing import Any
 
 
 def describe(x: Any) -> str:
+    known: str | None = getattr(type(x), "description", None)
+    if isinstance(known, str):
+        return known
     name = type(x).__name__
     if name == "Expr":
         return f"a number of type {x.dtype}"
