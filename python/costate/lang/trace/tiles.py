@@ -12,7 +12,7 @@ from costate.lang.base import dtypes
 from costate.lang.base.dtypes import i32
 from costate.lang.data.struct import Struct
 from costate.lang.trace import groups
-from costate.lang.trace.places import Place
+from costate.lang.trace.places import Group, Place
 from costate.lang.trace.variables import variable_for
 from costate.lang.values import arith
 from costate.lang.values.builder import require
@@ -195,7 +195,7 @@ def part_of(array: Any, index: Any) -> Part | None:
     return Part(array, index)
 
 
-def subtract(tile: Struct, op: ast.operator, value: Any) -> None:
+def subtract(tile: Any, op: ast.operator, value: Any) -> None:
     if not isinstance(op, ast.Sub) or not isinstance(value, Outer):
         raise QuadrantsTypeError("a tile is changed by `tile -= qd.outer(a, b)`")
     a, b = value.operands()
@@ -206,7 +206,7 @@ def subtract(tile: Struct, op: ast.operator, value: Any) -> None:
 def _numbers(tile: Struct) -> list[Any]:
     """Those of the row of this lane: places, of a tile in a variable."""
     row = tile.member("r")
-    return row.places if isinstance(row, Place) else row.entries
+    return list(row.places if isinstance(row, Group) else row.entries)
 
 
 def _zero(one: Any) -> Any:
