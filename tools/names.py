@@ -46,6 +46,7 @@ PURPOSES = {
     "costate.lang.values.ops": "operations; the functions of floats stand in [a table of their own](language.md#functions-of-floats)",
     "costate.lang.trace.atomics": "updates of shared elements (A5 to A9)",
     "costate.lang.values.random": "random numbers",
+    "costate.lang.trace.tiles": "[tiles](blocks.md#tiles) of warps",
     "costate.lang.trace.sparse": "[sparse fields](python.md#sparse-fields)",
     "costate.ad": "[derivatives](autodiff.md)",
     "costate": "modules",

@@ -81,10 +81,9 @@ if _TYPE_CHECKING:
                                   is_logging_effective, set_logging_level, trace, warn, warning)
 
 from costate.lang.base import runtime as _runtime
-from costate.lang.trace import tiles as _tiles
+from costate.lang.trace.tiles import Tile16x16 as _Tile16x16, Tile32x32 as _Tile32x32, outer
 setattr(math, "fns", _fns)
-_runtime.Arch.parts.update(block=_block, grid=_grid, subgroup=_subgroup, warp=_warp, Tile16x16=_tiles.Tile16x16, Tile32x32=_tiles.Tile32x32)
-outer = _tiles.Outer
+_runtime.Arch.parts.update(block=_block, grid=_grid, subgroup=_subgroup, warp=_warp, Tile16x16=_Tile16x16, Tile32x32=_Tile32x32)
 globals().update(_FUNCTIONS)
 indices = axes
 Template = template

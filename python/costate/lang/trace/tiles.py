@@ -163,6 +163,11 @@ class Outer(_NoNumber):
         return a, a if self.b is self.a else _of_lanes(self.b)
 
 
+def outer(a: Any, b: Any) -> Outer:
+    """To subtract from a tile: `tile -= qd.outer(a, b)`, of numbers of lanes or of columns of arrays."""
+    return Outer(a, b)
+
+
 def _of_lanes(x: Any) -> Any:
     if isinstance(x, Part) and x.is_column:
         return x.column()
