@@ -153,3 +153,40 @@ def test_bytes_under_a_mask_that_outlives_a_call(dtype, lanes):
     assert (o.to_numpy() == flags).all()
     wanted = [0.0 if flag else math.erfc(start) for flag, start in zip(flags, STARTS)]
     assert z.to_numpy() == pytest.approx(wanted, abs=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [ti.f32, ti.f64])
+def test_elements_beside_each_other(dtype):
+    """At the border too: lanes that are not there have no element that lies beside another one."""
+    def launch(lanes):
+        ti.init(arch=ti.cpu, lanes=lanes)
+
+        @ti.kernel
+        def corners(at: ti.types.ndarray(ti.i32), x: ti.types.ndarray(dtype), y: ti.types.ndarray(dtype)):
+            for i in range(y.shape[0]):
+                j, k = at[i, 0], at[i, 1]
+                s = ti.cast(0, dtype)
+                if j < x.shape[0] - 2 and k > 0:
+                    s = x[j, k] - x[j + 1, k] + 3 * x[j + 2, k - 1]
+                    m = 0
+                    while m < j % 5:
+                        s += x[j - m, k] * x[j - m, k - 1]
+                        m += 1
+                y[i] = s
+
+        places = np.stack([np.arange(SIZE) % 9, np.arange(SIZE) * 5 % 7], 1).astype(np.int32)
+        numbers = np.sin(np.arange(63.0)).reshape(9, 7)
+        at, x, y = ti.ndarray(ti.i32, places.shape), ti.ndarray(dtype, (9, 7)), ti.ndarray(dtype, (SIZE,))
+        at.from_numpy(places)
+        x.from_numpy(numbers.astype(y.to_numpy().dtype))
+        corners(at, x, y)
+        values = y.to_numpy()
+        ti.reset()
+        return places, numbers, values
+
+    places, x, one = launch(1)
+    expected = [x[j, k] - x[j + 1, k] + 3 * x[j + 2, k - 1] + sum(x[j - m, k] * x[j - m, k - 1] for m in range(j % 5))
+                if j < 7 and k > 0 else 0 for j, k in places]
+    assert np.allclose(one, expected, rtol=1e-5, atol=1e-6)
+    for lanes in LANES[1:]:
+        assert np.array_equal(launch(lanes)[-1], one)

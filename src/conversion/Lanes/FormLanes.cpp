@@ -81,9 +81,10 @@ private:
 class RowWriter {
 public:
   RowWriter(scf::ForOp row, const Shapes &shapes, const TapeOrder &order,
-            const InterleavedAccesses &interleaved, unsigned lanes)
+            const InterleavedAccesses &interleaved, const NearbyLoads &nearby,
+            unsigned lanes)
       : row(row), shapes(shapes), order(order), interleaved(interleaved),
-        b(row.getLoc(), OpBuilder(row), lanes) {}
+        nearby(nearby), b(row.getLoc(), OpBuilder(row), lanes) {}
 
   /// Rows of at most `few` work items one after the other.
   void run(unsigned few) {
@@ -100,7 +101,7 @@ public:
     moveTo(branch.thenBlock(), alone);
     row->remove();
     moveTo(branch.elseBlock(), row);
-    RowWriter(alone, shapes, order, interleaved, 1).run();
+    RowWriter(alone, shapes, order, interleaved, nearby, 1).run();
     b.setInsertionPoint(row);
     run();
   }
@@ -209,7 +210,7 @@ private:
   }
 
   void fill(scf::ForOp loop, bool isMasked) {
-    LaneBody body(b, shapes, order, interleaved,
+    LaneBody body(b, shapes, order, interleaved, nearby,
                   row->getParentOfType<LLVM::LLVMFuncOp>());
     Value first = loop.getInductionVar();
     Value mask = isMasked ? maskOf(first) : nullptr;
@@ -238,6 +239,7 @@ private:
   const Shapes &shapes;
   const TapeOrder &order;
   const InterleavedAccesses &interleaved;
+  const NearbyLoads &nearby;
   LaneBuilder b;
   SmallVector<PartialSums> sums;
 };
@@ -284,7 +286,9 @@ struct FormLanes : impl::FormLanesBase<FormLanes> {
     if (choice.lanes) {
       setChunks(function,
                 row.getNumResults() ? PartialSums::count : choice.lanes);
-      RowWriter(row, shapes, order, interleaved, choice.lanes).run(choice.few);
+      RowWriter(row, shapes, order, interleaved, NearbyLoads(row, shapes),
+                choice.lanes)
+          .run(choice.few);
     }
   }
 

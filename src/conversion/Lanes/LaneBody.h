@@ -4,6 +4,7 @@
 #include "conversion/KernelToLLVM/Outline.h"
 #include "conversion/Lanes/Interleaved.h"
 #include "conversion/Lanes/LaneBuilder.h"
+#include "conversion/Lanes/Nearby.h"
 #include "conversion/Lanes/TapeOrder.h"
 #include "ir/Kernel.h"
 #include "ir/Tape.h"
@@ -22,10 +23,10 @@ class LaneBody {
 public:
   /// Within `function`.
   LaneBody(LaneBuilder &builder, const Shapes &shapes, const TapeOrder &order,
-           const InterleavedAccesses &interleaved,
+           const InterleavedAccesses &interleaved, const NearbyLoads &nearby,
            mlir::LLVM::LLVMFuncOp function)
       : b(builder), shapes(shapes), order(order), interleaved(interleaved),
-        function(function) {}
+        nearby(nearby), function(function) {}
 
   /// What a value of the row is here; of uniform ones `scalar`.
   void map(mlir::Value value, mlir::Value scalar, mlir::Value vector);
@@ -80,11 +81,18 @@ private:
                        mlir::Value numbers);
   mlir::Value load(const LanePlaces &places);
   bool takesEach();
-  mlir::Value loadEach(const LanePlaces &places, mlir::Type type);
+  mlir::Value loadEach(const LanePlaces &places);
+  mlir::Value inWords(mlir::Value index);
+  mlir::Value loadEach(mlir::Type element,
+                       llvm::function_ref<mlir::Value(unsigned lane)> placeOf);
+  void emitNearby(ir::LoadOp load, unsigned group);
+  mlir::ValueRange numbersOf(ir::LoadOp load, unsigned group);
   mlir::Value anywhere();
   void store(const LanePlaces &places, mlir::Value value);
   mlir::Value linear(mlir::ValueRange indices, mlir::ValueRange extents,
                      bool ofAllLanes);
+  mlir::Value rowMajor(llvm::ArrayRef<mlir::Value> indices,
+                       mlir::ValueRange extents);
   void emitLoad(mlir::Operation *op);
   void emitStore(mlir::Operation *op);
   void emitExclusive(mlir::Operation *op);
@@ -126,6 +134,7 @@ private:
   const Shapes &shapes;
   const TapeOrder &order;
   const InterleavedAccesses &interleaved;
+  const NearbyLoads &nearby;
   mlir::LLVM::LLVMFuncOp function;
   mlir::Value active;
   mlir::Value unread;       ///< memory; null: none yet
@@ -133,6 +142,13 @@ private:
   bool isRare = false;      ///< what is emitted runs for few arrays
   unsigned loads = 0;       ///< one by one, so far
   unsigned nestedSides = 0; ///< of branches, around what is emitted
+  /// What the loads of a group count from: a number for each lane.
+  struct Numbers {
+    mlir::Block *block = nullptr; ///< where they are known, and inside
+    mlir::Value mask;
+    Values each;
+  };
+  llvm::DenseMap<unsigned, Numbers> numbers; ///< by group
   llvm::SmallPtrSet<mlir::Operation *, 4> leftOut;
   llvm::DenseMap<mlir::Value, mlir::Value> scalars, vectors;
 };

@@ -26,32 +26,34 @@ static uint32_t alignmentOf(Type element) {
   return std::max(1u, memoryType(element).getIntOrFloatBitWidth() / 8);
 }
 
-/// The number of an element, row-major; of the first lane, or of all lanes.
-/// What all lanes share is computed once.
-Value LaneBody::linear(ValueRange indices, ValueRange extents,
-                       bool ofAllLanes) {
+/// The number of an element, row-major, of indices here; null counts as 0. What
+/// all lanes share is computed once.
+Value LaneBody::rowMajor(ArrayRef<Value> indices, ValueRange extents) {
   constexpr auto noWrap = LLVM::IntegerOverflowFlags::nsw;
-  Value number;
-  auto form = [&](Value value, bool wide) {
-    return wide ? b.splat(value) : value;
+  auto isWide = [](Value value) { return isa<VectorType>(value.getType()); };
+  auto like = [&](Value value, Value form) {
+    return isWide(form) && !isWide(value) ? b.splat(value) : value;
   };
-  bool wide = false;
+  Value number;
   for (auto [index, extent] : llvm::zip_equal(indices, extents)) {
-    bool varies = ofAllLanes && !isUniform(index);
-    Value here = varies ? vector(index) : scalar(index);
-    if (!number) {
-      number = here;
-      wide = varies;
-      continue;
-    }
-    number = LLVM::MulOp::create(b, number, form(extent, wide), noWrap);
-    if (varies && !wide)
-      number = b.splat(number);
-    wide |= varies;
-    here = !varies && wide ? b.splat(here) : here;
-    number = LLVM::AddOp::create(b, number, here, noWrap);
+    if (number)
+      number = LLVM::MulOp::create(b, number, like(extent, number), noWrap);
+    if (number && index)
+      number = LLVM::AddOp::create(b, like(number, index), like(index, number),
+                                   noWrap);
+    else if (index)
+      number = index;
   }
   return number;
+}
+
+/// Of the first lane, or of all lanes.
+Value LaneBody::linear(ValueRange indices, ValueRange extents,
+                       bool ofAllLanes) {
+  auto here = llvm::map_to_vector(indices, [&](Value index) {
+    return ofAllLanes && !isUniform(index) ? vector(index) : scalar(index);
+  });
+  return rowMajor(here, extents);
 }
 
 LanePlaces LaneBody::neighbours(Type element, Value base, Value first) {
@@ -114,7 +116,7 @@ Value LaneBody::load(const LanePlaces &places) {
     return widened(b, places.element,
                    LLVM::LoadOp::create(b, type, places.first, alignment));
   if (places.each && takesEach())
-    return widened(b, places.element, loadEach(places, type));
+    return widened(b, places.element, loadEach(places));
   Value all = b.orAll(active);
   Value none = b.zero(type);
   Value inMemory =
@@ -137,21 +139,86 @@ bool LaneBody::takesEach() {
   return true;
 }
 
-/// One load after the other: lanes that are not active load from the stack.
-Value LaneBody::loadEach(const LanePlaces &places, Type type) {
-  Type element = memoryType(places.element);
-  uint32_t alignment = alignmentOf(places.element);
+/// One load after the other.
+Value LaneBody::loadEach(Type element,
+                         function_ref<Value(unsigned lane)> placeOf) {
+  Type type = memoryType(element);
+  uint32_t alignment = alignmentOf(element);
+  Value values = LLVM::PoisonOp::create(b, b.vectorOf(type));
+  for (unsigned lane = 0; lane < b.lanes; ++lane) {
+    Value value = LLVM::LoadOp::create(b, type, placeOf(lane), alignment);
+    values = b.insert(values, value, b.number(b.getI64Type(), lane));
+  }
+  return values;
+}
+
+/// Lanes that are not active load from the stack.
+Value LaneBody::loadEach(const LanePlaces &places) {
   Value each = places.each;
   if (active)
     each = b.select(active, each, b.splat(anywhere()));
-  Value values = LLVM::PoisonOp::create(b, type);
-  for (unsigned lane = 0; lane < b.lanes; ++lane) {
-    Value number = b.number(b.getI64Type(), lane);
-    Value value =
-        LLVM::LoadOp::create(b, element, b.extract(each, number), alignment);
-    values = b.insert(values, value, number);
+  return loadEach(places.element, [&](unsigned lane) {
+    return b.extract(each, b.number(b.getI64Type(), lane));
+  });
+}
+
+/// Lanes that are not active load what the first active one does: there is one.
+ValueRange LaneBody::numbersOf(ir::LoadOp load, unsigned group) {
+  Numbers &known = numbers[group];
+  Block *here = b.getInsertionBlock();
+  bool isKnown = known.block && known.mask == active &&
+                 (known.block == here ||
+                  known.block->findAncestorOpInBlock(*here->getParentOp()));
+  if (isKnown)
+    return known.each;
+  Type i64 = b.getI64Type();
+  SmallVector<Value> varying;
+  for (const SplitIndex &index : nearby.indicesOf(load))
+    varying.push_back(index.varying ? inWords(vector(index.varying)) : Value());
+  Value all = rowMajor(varying, ArrayView(load.getArray()).extents);
+  if (active) {
+    Value first = LLVM::CountTrailingZerosOp::create(b, i64, b.bitsOf(active),
+                                                     /*is_zero_poison=*/true);
+    all = b.select(active, all, b.splat(b.extract(all, first)));
   }
-  return values;
+  known = {here, active, {}};
+  for (unsigned lane = 0; lane < b.lanes; ++lane)
+    known.each.push_back(b.extract(all, b.number(i64, lane)));
+  return known.each;
+}
+
+/// The distance is added to the address of the array.
+void LaneBody::emitNearby(ir::LoadOp load, unsigned group) {
+  ArrayView array(load.getArray());
+  Type element = elementOf(load), memory = memoryType(element);
+  ValueRange each = numbersOf(load, group);
+  SmallVector<Value> shared;
+  for (const SplitIndex &index : nearby.indicesOf(load)) {
+    Value &sum = shared.emplace_back();
+    for (Value term : index.shared) {
+      Value here = inWords(scalar(term));
+      sum = sum ? arith::AddIOp::create(b, sum, here).getResult() : here;
+    }
+  }
+  Value base = array.base;
+  if (Value distance = rowMajor(shared, array.extents))
+    base = LLVM::GEPOp::create(b, base.getType(), memory, base,
+                               ValueRange(distance));
+  Value values = loadEach(element, [&](unsigned lane) {
+    return LLVM::GEPOp::create(b, base.getType(), memory, base,
+                               ValueRange(each[lane]));
+  });
+  vectors[load] = widened(b, element, values);
+}
+
+/// An index in 64 bits.
+Value LaneBody::inWords(Value index) {
+  Type i64 = b.getI64Type();
+  bool isWide = isa<VectorType>(index.getType());
+  Type type = isWide ? Type(b.vectorOf(i64)) : i64;
+  return index.getType() == type
+             ? index
+             : arith::ExtSIOp::create(b, type, index).getResult();
 }
 
 /// The place of an element that nobody reads.
@@ -180,6 +247,9 @@ void LaneBody::store(const LanePlaces &places, Value value) {
 }
 
 void LaneBody::emitLoad(Operation *op) {
+  const unsigned *group = nearby.groupOf(op);
+  if (group && takesEach())
+    return emitNearby(cast<ir::LoadOp>(op), *group);
   vectors[op->getResult(0)] = load(places(op));
 }
 

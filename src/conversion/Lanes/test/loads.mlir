@@ -71,3 +71,37 @@ costate.kernel @alone(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>) {
     costate.store %s, %x[%i] : !costate.array<f32, 1>
   }
 }
+
+// Elements that lie beside each other: a number for each lane, and the distance
+// in the address. Lanes that are not there take the number of one that is.
+// CHECK-LABEL: llvm.func internal @beside.chunk0
+// CHECK:         scf.while
+// CHECK:           %[[FIRST:.*]] = "llvm.intr.cttz"
+// CHECK:           %[[NUMBER:.*]] = llvm.extractelement %[[ALL:.*]][%[[FIRST]]
+// CHECK:           arith.select %{{.*}}, %[[ALL]], %{{.*}} : vector<4xi1>, vector<4xi64>
+// CHECK-COUNT-4:   llvm.extractelement
+// CHECK-NOT:       llvm.extractelement
+// CHECK-COUNT-8:   llvm.load %{{.*}} : !llvm.ptr -> f32
+// CHECK:           scf.yield
+costate.kernel @beside(%x: !costate.array<f32, 2>, %n: !costate.array<i64, 1>) {
+  %c1 = arith.constant 1 : i64
+  %size = costate.extent %n[0] : !costate.array<i64, 1>
+  costate.range (%i) in (%size) {
+    %first = costate.load %n[%i] : !costate.array<i64, 1>
+    %zero = arith.constant 0.0 : f32
+    %last:2 = scf.while (%j = %first, %s = %zero) : (i64, f32) -> (i64, f32) {
+      %more = arith.cmpi sgt, %j, %c1 : i64
+      scf.condition(%more) %j, %s : i64, f32
+    } do {
+    ^bb0(%j: i64, %s: f32):
+      %above = arith.addi %j, %c1 : i64
+      %a = costate.load %x[%j, %i] : !costate.array<f32, 2>
+      %b = costate.load %x[%above, %i] : !costate.array<f32, 2>
+      %d = arith.subf %a, %b : f32
+      %t = arith.addf %s, %d : f32
+      %next = arith.subi %j, %c1 : i64
+      scf.yield %next, %t : i64, f32
+    }
+    costate.store %last#1, %x[%c1, %i] : !costate.array<f32, 2>
+  }
+}
