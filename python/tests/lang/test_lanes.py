@@ -172,6 +172,10 @@ def test_elements_beside_each_other(dtype):
                     while m < j % 5:
                         s += x[j - m, k] * x[j - m, k - 1]
                         m += 1
+                    m = 0
+                    while m < 2:
+                        s += x[j, k] * x[j + 1, k]
+                        m += 1
                 y[i] = s
 
         places = np.stack([np.arange(SIZE) % 9, np.arange(SIZE) * 5 % 7], 1).astype(np.int32)
@@ -185,7 +189,7 @@ def test_elements_beside_each_other(dtype):
         return places, numbers, values
 
     places, x, one = launch(1)
-    expected = [x[j, k] - x[j + 1, k] + 3 * x[j + 2, k - 1] + sum(x[j - m, k] * x[j - m, k - 1] for m in range(j % 5))
+    expected = [x[j, k] - x[j + 1, k] + 3 * x[j + 2, k - 1] + sum(x[j - m, k] * x[j - m, k - 1] for m in range(j % 5)) + 2 * x[j, k] * x[j + 1, k]
                 if j < 7 and k > 0 else 0 for j, k in places]
     assert np.allclose(one, expected, rtol=1e-5, atol=1e-6)
     for lanes in LANES[1:]:

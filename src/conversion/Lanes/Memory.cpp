@@ -162,14 +162,17 @@ Value LaneBody::loadEach(const LanePlaces &places) {
   });
 }
 
+/// Loops that are being made have no parents yet.
+static bool isInside(Block *block, Block *outer) {
+  Operation *parent = block->getParentOp();
+  return block == outer || (parent && outer->findAncestorOpInBlock(*parent));
+}
+
 /// Lanes that are not active load what the first active one does: there is one.
 ValueRange LaneBody::numbersOf(ir::LoadOp load, unsigned group) {
   Numbers &known = numbers[group];
   Block *here = b.getInsertionBlock();
-  bool isKnown = known.block && known.mask == active &&
-                 (known.block == here ||
-                  known.block->findAncestorOpInBlock(*here->getParentOp()));
-  if (isKnown)
+  if (known.block && known.mask == active && isInside(here, known.block))
     return known.each;
   Type i64 = b.getI64Type();
   SmallVector<Value> varying;
