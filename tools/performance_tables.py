@@ -281,6 +281,16 @@ def cpu_sums(n):
         yield [title, *(over_primal(n, f"{size}-f32-{kind}") for kind in ("sum", "each"))]
 
 
+def lanes(n):
+    for case, title in (("volume", "volume renderer"), ("mandelbrot-100", "Mandelbrot set, 100 iterations"),
+                        ("mandelbrot-1000", "1000 iterations"), ("particles", "falling particles")):
+        for kind in ("f32", "f64"):
+            one = n("one_lane_ms", f"{case}-{kind}")
+            both = [(ms, n("one_lane_ms", f"{case}-{kind}", label=label) / ms)
+                    for label in (None, "AVX2") if (ms := n("lanes_ms", f"{case}-{kind}", label=label))]
+            yield [title, kind, short(one), *(cell for ms, times in both for cell in (short(ms), short(times, 2)))]
+
+
 def scatters(n):
     for threads in (1, 2):
         plain, fixed = (n(metric, "1000000", threads=threads) for metric in ("primal_ms", "deterministic_ms"))
@@ -333,6 +343,7 @@ MEASUREMENTS = {
     "sums": 3 * [f"./dev bench uniform-read {ALONE}"],
     "stencils": 3 * [f"./dev bench stencil {ALONE}", f"{AVX2} ./dev bench stencil {ALONE} --label AVX2"],
     "instructions": ["./dev bench instructions"],
+    "lanes": 3 * [f"./dev bench lanes {ALONE}", f"{AVX2} ./dev bench lanes {ALONE} --label AVX2"],
     "scatter": 3 * ["./dev bench scatter --threads 1 2 --processor-time"],
     "demo": 3 * [f"./dev bench demo {ALONE}"],
     "launches": 3 * ["./dev bench python"],
@@ -379,6 +390,9 @@ TABLES = {
     "instructions": Table(
         "instructions", "`./dev bench instructions`",
         ["", "kernel", "gradient", "of which products", "sums", "guards", "moves", "prefetches", "others"], instructions),
+    "lanes": Table(
+        "lanes", "`./dev bench lanes --threads 1`, with `COSTATE_VECTORS=avx2` and without",
+        ["primal", "type", "one lane", "lanes, AVX-512", "times faster", "AVX2", "times faster"], lanes),
     "scatter": Table("scatter", "`./dev bench scatter`, all threads together", ["threads", "atomic", "deterministic", "ratio"], scatters),
     "demo": Table("demo", "`./dev bench demo --threads 1`", ["kernel", "primal", "gradient", "ratio"], demo),
     "launches": Table("launches", "`./dev bench python`, µs", ["launch", "µs", "over C++"], launches),

@@ -24,11 +24,12 @@ TEST_F(CheckGradient, FindsTheEntryInWhichTheModesDiffer) {
   // the gradient looks.
   Kernel k = kernel(
       "peek",
-      [](ArrayRef<int, 1> at, X from, X to, ArrayRef<int, 1> done) {
+      [](ArrayRef<int, 1> at, X from, X to, ArrayRef<int, 1> done,
+         ArrayRef<int, 1> same) {
         parallel(from.size(), [&](Index i) {
           done(i) = 1;
           Var<double> v = 0.0;
-          IF (done(at(i)) == 1) {
+          IF (same(at(i)) == 1) {
             v = sin(from(i));
           }
           to(i) = v;
@@ -42,11 +43,11 @@ TEST_F(CheckGradient, FindsTheEntryInWhichTheModesDiffer) {
   auto from = device.array<double>({n}), to = device.array<double>({n});
   from.fill(0.5);
   at.from_host(order);
-  GradientCheck right = check_gradient(k, at, from, to, done);
+  GradientCheck right = check_gradient(k, at, from, to, done, done);
   EXPECT_TRUE(right) << right;
   order[77] = 78;
   at.from_host(order);
-  GradientCheck wrong = check_gradient(k, at, from, to, done);
+  GradientCheck wrong = check_gradient(k, at, from, to, done, done);
   expectWrong(wrong, {"`peek`: WRONG", "forward mode differ", "races",
                       "of 3000", "of argument 2"});
   EXPECT_EQ(wrong.worst.argument, 2);

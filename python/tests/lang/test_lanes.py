@@ -194,3 +194,21 @@ def test_elements_beside_each_other(dtype):
     assert np.allclose(one, expected, rtol=1e-5, atol=1e-6)
     for lanes in LANES[1:]:
         assert np.array_equal(launch(lanes)[-1], one)
+
+
+@pytest.mark.parametrize("lanes", LANES)
+def test_elements_beside_each_other_by_sums_that_wrap(lanes):
+    ti.init(arch=ti.cpu, lanes=lanes)
+
+    @ti.kernel
+    def add(x: ti.types.ndarray(ti.f64), at: ti.types.ndarray(ti.u32), y: ti.types.ndarray(ti.f64), o: ti.u32, both: ti.i32):
+        for i in range(y.shape[0]):
+            k = at[i]
+            y[i] = x[ti.cast(k + o, ti.i32)] + 10 * x[ti.cast(k + o + ti.u32(1), ti.i32)]
+            if both:
+                y[i] += 100 * x[ti.cast(k + o + ti.u32(2), ti.i32)]
+
+    numbers, result = np.arange(SIZE + 2.0), np.zeros(SIZE)
+    add(numbers, (np.arange(SIZE) + 0x80000000).astype(np.uint32), result, 0x80000000, 1)
+    ti.reset()
+    assert np.array_equal(result, numbers[:-2] + 10 * numbers[1:-1] + 100 * numbers[2:])

@@ -53,17 +53,15 @@ static bool isWritten(ArrayRef<ArrayAccess> accesses) {
   return llvm::any_of(accesses, [](auto &access) { return access.isWrite(); });
 }
 
-bool Steering::add(ArrayRef<ir::LoadOp> needed, ArrayRef<bool> active) {
+bool Steering::add(ArrayRef<ir::LoadOp> needed) {
   size_t known = places.size();
   for (ir::LoadOp load : needed) {
     auto range = load->getParentOfType<ir::RangeOp>();
-    unsigned argument = argumentOf(load.getArray());
-    if (!range || isOwnerCheck(range) || active[argument] ||
-        ir::isDirectory(load.getArray()))
+    if (!range || isOwnerCheck(range) || ir::isDirectory(load.getArray()))
       continue;
     auto accesses = accessesByArray(range).lookup(load.getArray());
     if (isWritten(accesses) && !areExclusive(range, accesses))
-      places.insert({argument, partNumber(range)});
+      places.insert({argumentOf(load.getArray()), partNumber(range)});
   }
   return places.size() > known;
 }
@@ -88,7 +86,7 @@ using Uses = SmallVector<Use>;
 class Contests {
 public:
   Contests(ir::KernelOp kernel, ArrayRef<bool> active, const Steering &steering)
-      : active(active), steering(steering),
+      : kernel(kernel), active(active), steering(steering),
         activity(kernel, [this](Value array) { return isActive(array); }) {}
 
   llvm::MapVector<Value, Uses> of(ir::RangeOp range) const {
@@ -108,6 +106,15 @@ private:
 
   bool isVaried(const ArrayAccess &write) const {
     return activity.isVaried(write.op->getOperand(0));
+  }
+
+  /// Whether derivatives flow through what is loaded from `array`.
+  bool passesOn(Value array) const {
+    Activity own(kernel, [&](Value other) { return other == array; });
+    return llvm::any_of(accessesIn(kernel), [&](const ArrayAccess &access) {
+      return access.isWrite() && isActive(access.array) &&
+             own.isVaried(access.op->getOperand(0));
+    });
   }
 
   /// The stores of what has no derivative, or if there are none, those of one
@@ -136,9 +143,10 @@ private:
                   [](auto &access) { return isa<ir::StoreOp>(access.op); });
     auto common = commonAmong(range, stores);
     bool differ = common.size() < stores.size() && !areExclusive(range, stores);
-    // Even if no derivative flows through it: it may steer, or be a factor.
+    Value array = accesses.front().array;
     bool loads =
-        llvm::any_of(accesses, [](auto &access) { return access.isLoad(); });
+        llvm::any_of(accesses, [](auto &access) { return access.isLoad(); }) &&
+        (steering.contains(range, array) || passesOn(array));
     Uses uses;
     for (const ArrayAccess &access : accesses) {
       bool isStore = isa<ir::StoreOp>(access.op);
@@ -176,6 +184,7 @@ private:
     });
   }
 
+  ir::KernelOp kernel;
   ArrayRef<bool> active;
   const Steering &steering;
   Activity activity;

@@ -8,12 +8,12 @@
 
 namespace costate::autodiff {
 
-/// Arrays without a derivative that a range writes, and of which the gradient
-/// needs what it reads: it may decide, index, or be a factor.
+/// Arrays that a range writes, and of which the gradient needs what it reads:
+/// it may decide, index, or be a factor.
 class Steering {
 public:
   /// Adds those of the `needed` loads of a kernel; whether there were new ones.
-  bool add(llvm::ArrayRef<ir::LoadOp> needed, llvm::ArrayRef<bool> active);
+  bool add(llvm::ArrayRef<ir::LoadOp> needed);
   bool contains(ir::RangeOp range, mlir::Value array) const;
 
 private:

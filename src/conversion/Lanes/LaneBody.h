@@ -82,7 +82,6 @@ private:
   mlir::Value load(const LanePlaces &places);
   bool takesEach();
   mlir::Value loadEach(const LanePlaces &places);
-  mlir::Value inWords(mlir::Value index);
   mlir::Value loadEach(mlir::Type element,
                        llvm::function_ref<mlir::Value(unsigned lane)> placeOf);
   void emitNearby(ir::LoadOp load, unsigned group);

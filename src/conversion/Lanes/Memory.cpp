@@ -177,7 +177,7 @@ ValueRange LaneBody::numbersOf(ir::LoadOp load, unsigned group) {
   Type i64 = b.getI64Type();
   SmallVector<Value> varying;
   for (const SplitIndex &index : nearby.indicesOf(load))
-    varying.push_back(index.varying ? inWords(vector(index.varying)) : Value());
+    varying.push_back(index.varying ? vector(index.varying) : Value());
   Value all = rowMajor(varying, ArrayView(load.getArray()).extents);
   if (active) {
     Value first = LLVM::CountTrailingZerosOp::create(b, i64, b.bitsOf(active),
@@ -199,7 +199,7 @@ void LaneBody::emitNearby(ir::LoadOp load, unsigned group) {
   for (const SplitIndex &index : nearby.indicesOf(load)) {
     Value &sum = shared.emplace_back();
     for (Value term : index.shared) {
-      Value here = inWords(scalar(term));
+      Value here = scalar(term);
       sum = sum ? arith::AddIOp::create(b, sum, here).getResult() : here;
     }
   }
@@ -212,16 +212,6 @@ void LaneBody::emitNearby(ir::LoadOp load, unsigned group) {
                                ValueRange(each[lane]));
   });
   vectors[load] = widened(b, element, values);
-}
-
-/// An index in 64 bits.
-Value LaneBody::inWords(Value index) {
-  Type i64 = b.getI64Type();
-  bool isWide = isa<VectorType>(index.getType());
-  Type type = isWide ? Type(b.vectorOf(i64)) : i64;
-  return index.getType() == type
-             ? index
-             : arith::ExtSIOp::create(b, type, index).getResult();
 }
 
 /// The place of an element that nobody reads.

@@ -42,15 +42,10 @@ SmallVector<SplitIndex> NearbyLoads::indicesOf(ir::LoadOp load) const {
                              [&](Value index) { return split(index); });
 }
 
-/// An index does not wrap, or there is no such element.
 SplitIndex NearbyLoads::split(Value index) const {
   if (shapes.isUniform(index))
     return {nullptr, {index}};
-  Value sum = index;
-  if (auto wider = index.getDefiningOp<arith::ExtSIOp>();
-      wider && wider.getIn().getType().isInteger(32))
-    sum = wider.getIn();
-  auto add = sum.getDefiningOp<arith::AddIOp>();
+  auto add = index.getDefiningOp<arith::AddIOp>();
   if (!add)
     return {index, {}};
   for (auto [one, other] : {std::pair(add.getLhs(), add.getRhs()),

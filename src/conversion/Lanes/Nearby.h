@@ -12,7 +12,7 @@ namespace costate::conversion {
 
 /// A sum: of what differs between lanes, and of what they share.
 struct SplitIndex {
-  mlir::Value varying; ///< of 32 or 64 bits; null: 0
+  mlir::Value varying; ///< null: 0
   llvm::SmallVector<mlir::Value, 2> shared;
 };
 
