@@ -242,6 +242,31 @@ def test_while_whose_condition_acts():
     assert 0 <= drawn[None] < 200
 
 
+def test_while_whose_condition_changes_a_variable():
+    x, y = ti.field(ti.f64, 8, needs_grad=True), ti.field(ti.f64, (), needs_grad=True)
+
+    @ti.func
+    def step(v: ti.template()):
+        before = v
+        v += 1
+        return before < 4
+
+    @ti.kernel
+    def k():
+        for i in x:
+            v, r = i, x[i]
+            while step(v):
+                r *= x[i]
+            y[None] += r * v
+
+    x.from_numpy(np.full(8, 2.0))
+    with ti.ad.Tape(loss=y):
+        k()
+    powers, left = [max(4 - i, 0) + 1 for i in range(8)], [max(5, i + 1) for i in range(8)]
+    assert y[None] == sum(2.0 ** p * v for p, v in zip(powers, left))
+    assert x.grad.to_numpy().tolist() == [p * 2.0 ** (p - 1) * v for p, v in zip(powers, left)]
+
+
 def test_gradient_of_a_while_whose_condition_acts():
     x, y, count = ti.field(ti.f64, 3, needs_grad=True), ti.field(ti.f64, (), needs_grad=True), ti.field(ti.i32, 3)
 

@@ -47,6 +47,11 @@ class _Nothing:
     def __init__(self) -> None:
         self.acts = False
 
+    def assign(self, variable: Any, *_: Any) -> int:
+        """What is declared meanwhile is 0."""
+        self.acts |= variable != 0
+        return 0
+
     def __getattr__(self, name: str) -> Callable[..., Any]:
         self.acts |= name in _ACTS
         if name == "begin_range":
