@@ -286,7 +286,7 @@ static FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
     if (failed(round))
       return failure();
     auto needed = neededLoads(*round->marked, round->gradient);
-    bool isAsked = !steering.add(needed);
+    bool isAsked = way.owners != Owners::Asked || !steering.add(needed);
     FailureOr<bool> resolved =
         versions.resolve(*round->marked, needed, refusal);
     bool isDone = succeeded(resolved) && *resolved && isAsked;

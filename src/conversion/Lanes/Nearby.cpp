@@ -1,8 +1,8 @@
 #include "conversion/Lanes/Nearby.h"
 
-#include "ir/Operations.h"
-
 #include "mlir/Dialect/Arith/IR/Arith.h"
+
+#include <map>
 
 using namespace mlir;
 

@@ -6,8 +6,6 @@
 
 #include "llvm/ADT/SmallVector.h"
 
-#include <map>
-
 namespace costate::conversion {
 
 /// A sum: of what differs between lanes, and of what they share.

@@ -100,8 +100,9 @@ def check_array(array: np.ndarray[Any, Any], dtype: DataType, what: str) -> None
     whole = np.trunc(numbers) if array.dtype.kind == "f" else numbers
     lo, hi = dtypes.value_range(dtype)
     below = whole <= hi if array.dtype.kind != "f" else whole < float(hi + 1)
-    if not np.all((whole >= lo) & below):
-        place, number = _first(numbers, ~((whole >= lo) & below))
+    inside = (whole >= lo) & below
+    if not np.all(inside):
+        place, number = _first(numbers, ~inside)
         _refuse(number, dtype, f"{what}, element {place},", f"{number} is out of range: from {lo} to {hi}")
     if array.dtype.kind == "f" and np.any(whole != numbers):
         place, number = _first(numbers, whole != numbers)
