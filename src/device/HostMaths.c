@@ -123,17 +123,23 @@ INLINE static Reduced reduce(Float x) {
   return reduced;
 }
 
+// 0 for what changes no bit of a sine or cosine: its powers are denormal, and
+// processors take a hundred cycles for such a product.
+INLINE static Float orNothing(Float x) {
+  return ABS(x) < 0x1p-30f ? (Float)0.0f : x;
+}
+
 INLINE static Float nearSine(Float x, Float less) {
-  Float square = x * x;
+  Float part = orNothing(x), square = part * part;
   Float y = sinePolynomial(square);
-  return x - FMA(x * square, -y, less);
+  return x - FMA(part * square, -y, less);
 }
 
 INLINE static Float nearCosine(Float x, Float less) {
-  Float square = x * x;
+  Float part = orNothing(x), square = part * part;
   Float size = FMA(square, (Float)-0.5f, (Float)1.0f);
   Float rest = FMA(square, (Float)-0.5f, 1.0f - size);
-  rest = FMA(x, less, rest);
+  rest = FMA(part, less, rest);
   return size + FMA(square * square, cosinePolynomial(square), rest);
 }
 
@@ -569,8 +575,13 @@ INLINE static LongReduced reduceDouble(Double x) {
   return reduced;
 }
 
+INLINE static Double orNothingDouble(Double x) {
+  return ABS(x) < 0x1p-60 ? (Double)0.0 : x;
+}
+
 INLINE static Double nearSineDouble(Double x, Double less) {
-  Double square = x * x, fourth = square * square;
+  Double part = orNothingDouble(x);
+  Double square = part * part, fourth = square * square;
   Double low =
       FMA(square, (Double)0x1.111111110f89cp-7, (Double)-0x1.5555555555549p-3);
   Double middle = FMA(square, (Double)0x1.71de3578ed85ep-19,
@@ -578,11 +589,12 @@ INLINE static Double nearSineDouble(Double x, Double less) {
   Double high = FMA(square, (Double)0x1.5d93013c1b68ap-33,
                     (Double)-0x1.ae5e66a4731cap-26);
   Double y = FMA(FMA(high, fourth, middle), fourth, low);
-  return x - FMA(x * square, -y, less);
+  return x - FMA(part * square, -y, less);
 }
 
 INLINE static Double nearCosineDouble(Double x, Double less) {
-  Double square = x * x, fourth = square * square;
+  Double part = orNothingDouble(x);
+  Double square = part * part, fourth = square * square;
   Double low =
       FMA(square, (Double)-0x1.6c16c16c15217p-10, (Double)0x1.555555555554cp-5);
   Double middle = FMA(square, (Double)-0x1.27e4f8116c4b4p-22,
@@ -592,7 +604,7 @@ INLINE static Double nearCosineDouble(Double x, Double less) {
   Double y = FMA(FMA(high, fourth, middle), fourth, low);
   Double size = FMA(square, (Double)-0.5, (Double)1.0);
   Double rest = FMA(square, (Double)-0.5, 1.0 - size);
-  rest = FMA(x, less, rest);
+  rest = FMA(part, less, rest);
   return size + FMA(fourth, y, rest);
 }
 
