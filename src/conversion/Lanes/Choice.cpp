@@ -429,18 +429,20 @@ unsigned lanesOf(scf::ForOp row, unsigned bits, bool isTwice) {
   return std::min(16u, isTwice ? 2 * lanes : lanes);
 }
 
-/// Lanes without work items have records as well, which in loops may take most
-/// of the memory. Bodies that take long to compile are not there twice.
+/// Lanes without work items take as long in loops as others, and have records
+/// as well, which may take most of the memory. What runs within a budget has
+/// few work items with long loops.
 unsigned fewOf(scf::ForOp row, unsigned lanes) {
   unsigned operations = 0;
-  bool saves = false;
+  bool loops = false, isCut = false;
   row.getBody()->walk([&](Operation *op) {
     ++operations;
-    saves |= isa<tape::PushOp>(op) &&
-             op->getParentOfType<LoopLikeOpInterface>() != row;
+    loops |= isa<LoopLikeOpInterface>(op);
+    isCut |= isa<tape::BudgetOp, tape::ClaimOp>(op);
   });
   unsigned part = sizing::laneCosts().few;
-  return saves && operations <= mostOperations ? std::max(1u, lanes / part) : 0;
+  unsigned most = isCut ? mostTwice : mostOperations;
+  return loops && operations <= most ? std::max(1u, lanes / part) : 0;
 }
 
 } // namespace

@@ -20,6 +20,10 @@ struct Choice {
   unsigned few = 0;     ///< work items of rows that have no lanes
 };
 
+/// Operations of a body that may stand there twice: longer ones take long to
+/// compile.
+inline constexpr unsigned mostTwice = 400;
+
 /// An obstacle. Such ranges have no row.
 inline constexpr llvm::StringLiteral minimum = "a minimum over the range";
 

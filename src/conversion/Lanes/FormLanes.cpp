@@ -133,10 +133,9 @@ private:
   }
 
   /// Whether the body stands there twice, the first time without masks: masked
-  /// stores take long, but not beside loops; and long bodies long to compile.
+  /// stores take long, but not beside loops.
   bool isTwice() {
-    constexpr int most = 400;
-    int count = 0;
+    unsigned count = 0;
     bool loops = false, storesInLoops = false;
     row.getBody()->walk([&](Operation *op) {
       ++count;
@@ -144,7 +143,7 @@ private:
       storesInLoops |=
           stores(op) && op->getParentOfType<LoopLikeOpInterface>() != row;
     });
-    return count <= most && (!loops || storesInLoops);
+    return count <= mostTwice && (!loops || storesInLoops);
   }
 
   static bool stores(Operation *op) {

@@ -38,11 +38,13 @@ costate.kernel @saves(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>) {
   }
 }
 
-// What saves once has its lanes, and so has what saves nothing in its loop.
+// So would one that saves nothing in its loop take as long as 32.
 // CHECK-LABEL: llvm.func internal @once.chunk0
 // CHECK-SAME:    costate.vector_lanes = 32
-// CHECK-NOT:     scf.if
-// CHECK:         tape.push record(0) %{{.*}} : vector<32xf32>
+// CHECK:         scf.if
+// CHECK:           tape.push record(0) %{{.*}} : f32
+// CHECK:         } else {
+// CHECK:           tape.push record(0) %{{.*}} : vector<32xf32>
 costate.kernel @once(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>) {
   %c0 = arith.constant 0 : i64
   %c1 = arith.constant 1 : i64
@@ -59,5 +61,24 @@ costate.kernel @once(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>) {
     %p = tape.pop record(0) : f32
     %c = costate.cos %p : f32
     costate.store %c, %x[%i] : !costate.array<f32, 1>
+  }
+}
+
+// What has no loop has its lanes.
+// CHECK-LABEL: llvm.func internal @branch.chunk0
+// CHECK-SAME:    costate.vector_lanes = 16
+// CHECK-NOT:     costate.sin %{{.*}} : f32
+// CHECK:         costate.sin %{{.*}} : vector<16xf32>
+// CHECK-NOT:     costate.sin %{{.*}} : f32
+costate.kernel @branch(%x: !costate.array<f32, 1>) {
+  %zero = arith.constant 0.0 : f32
+  %size = costate.extent %x[0] : !costate.array<f32, 1>
+  costate.range (%i) in (%size) {
+    %v = costate.load %x[%i] : !costate.array<f32, 1>
+    %isLess = arith.cmpf olt, %v, %zero : f32
+    scf.if %isLess {
+      %s = costate.sin %v : f32
+      costate.store %s, %x[%i] : !costate.array<f32, 1>
+    }
   }
 }
