@@ -41,6 +41,7 @@ class Replaced:
             raise QuadrantsRuntimeError(f"`{self.__name__}` has no gradient: decorate a function "
                                         f"with `@ad.grad_for({self.__name__})`")
         tape.insert(self, args)
+        tape.numbers.refuse_derivatives((args, options), self.__name__)
         return tape.custom(self.__name__, lambda: self.function(*args, **options),
                            lambda: self.gradient(*args, **options), (args, options))
 
@@ -56,7 +57,8 @@ def grad_replaced(function: Any) -> Replaced:
     """A function of Python whose gradient is the one that `@grad_for(function)` decorates.
 
     Inside of a `Tape` the launches of the function are not recorded; in their place the gradient
-    function is called with the same arguments. It adds to gradients itself. It finds the arrays that
+    function is called with the same arguments. It adds to gradients itself; a number with a derivative as an
+    argument is NotDifferentiable: pass `float(...)` of it, or an array. It finds the arrays that
     the function uses as they were when that returned; what it writes to arrays of the recording, other
     than gradients, is put back after it.
     """

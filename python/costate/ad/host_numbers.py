@@ -19,6 +19,7 @@ from costate.lang.base.number import Number, is_alive, is_short, not_differentia
 from costate.lang.base.state import state
 from costate.lang.data import storage
 from costate.lang.launch.scalar_slopes import cell_of, require_leaf
+from costate.lang.values.matrix import Matrix
 
 if TYPE_CHECKING:
     from costate.ad.tape import Tape
@@ -299,6 +300,16 @@ class TapeNumbers:
                 raise MissingGradient(f"kernel `{name}` uses {self.constants[id(one)][1]}, which holds a number that derivatives pass "
                                       "through and has no gradient; make it with `needs_grad=True`, or write `float(...)` of the "
                                       "number")
+
+    def refuse_derivatives(self, given: Any, name: str) -> None:
+        """A function with a gradient of its own is called with these arguments, whose adjoints it tells nobody."""
+        if isinstance(given, Matrix):
+            given = given.entries
+        if isinstance(given, (tuple, list, dict)):
+            for one in given.values() if isinstance(given, dict) else given:
+                self.refuse_derivatives(one, name)
+        elif self._node(given) is not None:
+            given.node.refuse(f"is an argument of `{name}`, which has a gradient of its own")
 
     def end(self) -> None:
         """Numbers may live longer."""

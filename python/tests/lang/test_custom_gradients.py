@@ -377,3 +377,17 @@ def test_a_tape_inside_of_a_gradient_leaves_those_of_the_tape_around_it(double, 
     with ti.ad.Tape(loss):
         add()
     assert x.grad[None] == 7
+
+
+@pytest.mark.parametrize("given", [lambda x: x[0], lambda x: 2 * x[0], lambda x: [1.0, x[0]], lambda x: ti.Vector([x[0], 1.0])])
+def test_numbers_with_derivatives_do_not_go_in(fields, given):
+    x, y, loss, square, add = fields
+    f = replaced(lambda _: square(), lambda _: square.grad())
+    with pytest.raises(ti.errors.NotDifferentiable, match="element of a field is an argument of `.*`, which has a gradient of its own.*float"):
+        with ti.ad.Tape(loss):
+            f(given(x))
+    with ti.ad.Tape(loss):
+        f(float(x[0]))
+        add()
+    assert x.grad.to_numpy().tolist() == [2, 4, 6]
+    f(x[0])
