@@ -1,12 +1,12 @@
 """Genesis on Costate beside Genesis on Quadrants, in one run on two cores.
 
     python python/benchmarks/genesis/run.py [--wheel FILE] [--venvs DIR] [--only SCENE] [--device cpu|cuda]
-                                            [--rounds N] [--json FILE]
+                                            [--performance-mode] [--together] [--rounds N] [--json FILE]
 
 Both run the same installed Genesis, unchanged, in a virtual environment that is made outside of the tree if it is not
-there. `--python` takes another Python instead, which has Genesis and its needs, but no Quadrants. A process has one of two folders
-on its path: Quadrants, or Costate by the name of Quadrants. Costate comes from a wheel, the newest of build/wheels if
-none is named. `pip` obeys PIP_FIND_LINKS and PIP_NO_INDEX, where there is no network.
+there. `--python` takes another Python instead, which has Genesis and its needs, but no Quadrants. A process has one of
+two folders on its path: Quadrants, or Costate by the name of Quadrants. Costate comes from a wheel, the newest of
+build/wheels if none is named. `pip` obeys PIP_FIND_LINKS and PIP_NO_INDEX, where there is no network.
 
 Each scene has a first process with empty caches, which ends after the first step (and its gradient), and then
 processes that find these caches, `--rounds` of them, whose least times count; the systems alternate. Quadrants also

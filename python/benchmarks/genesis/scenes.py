@@ -45,7 +45,7 @@ def new_scene(dt=0.01, substeps=1, gradient=False, **options):
 
 
 def at(x, y, z):
-    return x + MOVE[0], y, z
+    return x + MOVE[0], y, z + MOVE[0]
 
 
 def leaf(values):
@@ -189,7 +189,7 @@ def fem_implicit():
     scene.add_entity(gs.morphs.Sphere(radius=0.1, pos=at(0.0, 0.0, 0.105)),
                      material=gs.materials.FEM.Elastic(E=1e5, model="linear_corotated"))
     scene.build()
-    return Case(scene, steps=20)
+    return Case(scene, steps=8)
 
 
 SCENES = {"box": box, "heap": heap, "chain": chain, "push": push, "mpm-elastic": mpm_elastic, "mpm-liquid": mpm_liquid,
