@@ -61,7 +61,7 @@ def box():
 
 
 def heap():
-    """16 boxes in four layers, each turned and moved a little."""
+    """16 boxes in four layers, each rotated and moved a little."""
     scene = new_scene()
     scene.add_entity(gs.morphs.Plane())
     for i in range(16):
