@@ -49,13 +49,15 @@ std::string tapeMemoryText(const MemoryBudget &budget,
          "; split the loop over several launches, or " + raiseLimit;
 }
 
-std::string tapeBudgetText(size_t budget, const std::string &need) {
+std::string tapeBudgetText(size_t budget, const std::string &need,
+                           bool isShared) {
   return "the values that this loop saves for its gradient do not fit into the "
          "tape budget of " +
          bytesText(budget) + ": " + need +
-         "; raise the budget (`tape_budget`, COSTATE_TAPE_BUDGET), use fewer "
-         "threads, or keep what the loop carries from one iteration to the "
-         "next in variables instead of arrays, so that it can run again";
+         "; raise the budget (`tape_budget`, COSTATE_TAPE_BUDGET), " +
+         (isShared ? "use fewer threads, " : "") +
+         "or keep what the loop carries from one iteration to the next in "
+         "variables instead of arrays, so that it can run again";
 }
 
 /// The number in `path`, or the largest one (also for `max`).

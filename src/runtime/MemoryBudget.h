@@ -58,8 +58,10 @@ Failure noRoomFailure(const MemoryBudget &budget, size_t bytes);
 /// `out of memory for the values that this loop saves ...`.
 std::string tapeMemoryText(const MemoryBudget &budget, const std::string &need);
 
-/// Likewise if tapes may have `budget` bytes together.
-std::string tapeBudgetText(size_t budget, const std::string &need);
+/// Likewise if tapes may have `budget` bytes together, in equal shares of the
+/// threads if `isShared`.
+std::string tapeBudgetText(size_t budget, const std::string &need,
+                           bool isShared);
 
 /// Bytes for tapes: `chosen`, else COSTATE_TAPE_BUDGET; none: that
 /// is not set.

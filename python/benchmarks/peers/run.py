@@ -1,4 +1,4 @@
-"""Costate beside quadrants, taichi and warp-lang, in one run on two cores.
+"""Costate beside quadrants, taichi, warp-lang and drjit, in one run on two cores.
 
     python python/benchmarks/peers/run.py [--venvs DIR] [--only SYSTEM] [--part PART] [--rounds N] [--json FILE]
 
@@ -24,9 +24,10 @@ import table
 
 FOLDER = Path(__file__).resolve().parent
 NUMPY = "numpy==2.4.6"
-PEERS = {"quadrants": "1.4.0", "taichi": "1.7.4", "warp-lang": "1.19.0"}
+PEERS = {"quadrants": "1.4.0", "taichi": "1.7.4", "warp-lang": "1.19.0", "drjit": "1.5.0"}
 VERSIONS = PEERS | {"equinox": "0.13.8"}  # which checkpoints.py asks for
 PYTHONS = {"quadrants": "python3.12", "equinox": "python3.12"}  # the others have wheels for this one
+SCRIPTS = {"warp-lang": ["warps.py"], "drjit": ["drjits.py"]}
 PARTS = ("launch", "cold", "cached", "recurrence", "conformance")
 
 
@@ -52,13 +53,13 @@ def python_of(system, folder):
 
 
 def call(system, python, part, cache):
-    script = ["warps.py"] if system == "warp-lang" else ["fields.py", system]
+    script = SCRIPTS.get(system, ["fields.py", system])
     part = "first" if part in ("cold", "cached") else part
     paths = [os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     bytecode = Path(tempfile.gettempdir()) / "costate-peers-bytecode" / system  # of no system it is made while its import is timed
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(paths), PEERS_CACHE=str(cache),
                        PYTHONPYCACHEPREFIX=str(bytecode), PYTHONDONTWRITEBYTECODE="",
-                       COSTATE_CACHE_DIR=str(cache), TI_LOG_LEVEL="error", QD_LOG_LEVEL="error")
+                       COSTATE_CACHE_DIR=str(cache), DRJIT_CACHE_DIR=str(cache), TI_LOG_LEVEL="error", QD_LOG_LEVEL="error")
     done = subprocess.run([python, *script, part], cwd=FOLDER, env=environment,
                           capture_output=True, text=True, timeout=3000)
     for line in reversed(done.stdout.splitlines()):

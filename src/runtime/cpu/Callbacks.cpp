@@ -47,7 +47,7 @@ static WorkItemPlace placeOf(const CpuWorker &worker) {
   bool isChosen = worker.launch->request.tapeBudget;
   fail(worker, ErrorCode::OutOfMemory,
        siteText(*worker.launch->request.code, site) + ": " +
-           (isChosen ? tapeBudgetText(worker.launch->tapeBudget, need)
+           (isChosen ? tapeBudgetText(worker.launch->tapeBudget, need, true)
                      : tapeMemoryText(engine.budget, need)));
   return false;
 }

@@ -139,7 +139,7 @@ static Failure tapeFailure(const Engine &engine, const LaunchRequest &request,
   return {ErrorCode::OutOfMemory,
           "kernel `" + code.name + "`" + siteText(code, site) + ": " +
               (request.tapeBudget
-                   ? tapeBudgetText(request.tapeBudget, need)
+                   ? tapeBudgetText(request.tapeBudget, need, false)
                    : tapeMemoryText(engine.memory.budget, need))};
 }
 
