@@ -32,3 +32,14 @@ TEST(MemoryBudget, NeverExceedsItsLimit) {
   EXPECT_EQ(budget.current(), 40u);
   EXPECT_EQ(budget.peak(), 100u);
 }
+
+TEST(MemoryBudget, FewerThreadsAreAWayOutOnlyIfTheyShareTheBudget) {
+  auto has = [](bool isShared, const char *part) {
+    std::string text =
+        tapeBudgetText(1 << 10, "a work item needs 2 KiB", isShared);
+    return text.find(part) != text.npos;
+  };
+  EXPECT_TRUE(has(true, "use fewer threads, or keep"));
+  EXPECT_FALSE(has(false, "threads"));
+  EXPECT_TRUE(has(false, "COSTATE_TAPE_BUDGET), or keep"));
+}

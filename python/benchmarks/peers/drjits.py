@@ -44,29 +44,14 @@ def launch():
 
 # A recurrence of as many iterations as the item says, `most` at most.
 
-@dr.syntax
-def decay(x, n, most):
-    v, k = type(x)(x), Int(0)
-    while dr.hint(k < n, max_iterations=most):
-        v = v * 0.95 + 0.01
-        k += 1
-    return v
+BODIES = {"decay": lambda v: v * 0.95 + 0.01, "swing": lambda v: v * dr.sin(v), "hover": lambda v: v * dr.sin(v) + 0.7}
 
 
 @dr.syntax
-def swing(x, n, most):
+def iterate(body, x, n, most):
     v, k = type(x)(x), Int(0)
     while dr.hint(k < n, max_iterations=most):
-        v = v * dr.sin(v)
-        k += 1
-    return v
-
-
-@dr.syntax
-def hover(x, n, most):
-    v, k = type(x)(x), Int(0)
-    while dr.hint(k < n, max_iterations=most):
-        v = v * dr.sin(v) + 0.7
+        v = BODIES[body](v)
         k += 1
     return v
 
@@ -74,7 +59,7 @@ def hover(x, n, most):
 def slope(body, x, n, most):
     x = dr.detach(x)
     dr.enable_grad(x)
-    dr.backward(body(x, n, most))
+    dr.backward(iterate(body, x, n, most))
     return dr.grad(x)
 
 
@@ -89,9 +74,9 @@ def first():
     start()
     x, n = common.inputs(100, np.float32)
     arrays = Float32(x), Int(n), 100
-    ready(swing(*arrays))
+    ready(iterate("swing", *arrays))
     primal = common.since(begin)
-    ready(slope(swing, *arrays))
+    ready(slope("swing", *arrays))
     return {"import": IMPORT, "primal": primal, "gradient": common.since(begin)}
 
 
@@ -107,13 +92,13 @@ def recurrence():
 def bodies_of(kind, dtype, lengths):
     x, n = common.inputs(common.ITEMS, dtype, lengths)
     arrays = kind(x), Int(n), int(n.max())
-    for body in (decay, swing, hover):
+    for body in BODIES:
         def gradient():
             return ready(slope(body, *arrays))
 
-        verdict = common.check_recurrence(body.__name__, x, n, gradient().numpy())
-        yield {"body": body.__name__, "way": "", "verdict": verdict,
-               "primal": common.least(lambda: ready(body(*arrays))), "gradient": common.least(gradient)}
+        verdict = common.check_recurrence(body, x, n, gradient().numpy())
+        yield {"body": body, "way": "", "verdict": verdict,
+               "primal": common.least(lambda: ready(iterate(body, *arrays))), "gradient": common.least(gradient)}
 
 
 # Conformance.

@@ -12,8 +12,7 @@ from drjit.llvm.ad import Array2f64, Array3f, Bool, Float, Float64, Int, Quatern
 import cases
 
 TABLE, REWRITTEN = {}, {}
-NO_BREAK = "loops have no `{}`"
-LACKS = {name: NO_BREAK.format(word) for name, word in
+LACKS = {name: f"loops have no `{word}`" for name, word in
          (("argmax", "continue"), ("return", "return"), ("do", "break"), ("break", "break"), ("continue", "continue"),
           ("renderer", "break"))}
 
@@ -424,44 +423,32 @@ def collide(mass, before, centres, n):
 
 
 @dr.syntax
-def collide_four(mass, before, centres, n):
-    after = dr.zeros(Array3f, dr.width(mass))
-    if dr.hint(mass > 0, exclude=[centres]):
-        v, j = before / mass, Int(0)
-        while dr.hint(j < 4, max_iterations=4, exclude=[centres]):
-            v = pushed(v, dr.gather(Array3f, centres, j))
-            j += 1
-        after = v
-    return after
-
-
-@dr.syntax
 def collide_unrolled(mass, before, centres, n):
     after = dr.zeros(Array3f, dr.width(mass))
     if dr.hint(mass > 0, exclude=[centres]):
         v = before / mass
-        for j in range(4):
+        for j in range(n):
             v = pushed(v, dr.gather(Array3f, centres, j))
         after = v
     return after
 
 
-def grid_of(given, program):
+def grid_of(given, program, n):
     centres = floats(given, Float)
-    after = program(Float(cases.MASS), Array3f(cases.MOMENTA.T), centres, counts([len(given)]))
+    after = program(Float(cases.MASS), Array3f(cases.MOMENTA.T), centres, n)
     return slopes(centres, after.x + after.y + after.z)
 
 
 @case
 def grid(given):
-    return grid_of(given, collide)
+    return grid_of(given, collide, counts([len(given)]))
 
 
 @case
 def grid_constant(given):
-    return grid_of(given, collide_four)
+    return grid_of(given, collide, 4)
 
 
 @case
 def grid_unrolled(given):
-    return grid_of(given, collide_unrolled)
+    return grid_of(given, collide_unrolled, 4)
