@@ -138,6 +138,16 @@ public:
     return !interleaved.of(op) && !shapes.areShared(access.getIndices()) &&
            !shapes.areNeighbours(access.getIndices());
   }
+  /// Of a mask for each iteration of a loop that lanes leave at different
+  /// times: a comparison, and what it keeps of each value where that is an
+  /// instruction.
+  double ofMask(ValueRange carried) const {
+    double cost = 1;
+    if (bits < 512)
+      for (Value value : carried)
+        cost += shapes.isUniform(value) ? 0 : registersOf(value.getType());
+    return cost;
+  }
   /// How long a loop is taken to run.
   static constexpr double iterations = sizing::guessedTripCount;
 
@@ -197,9 +207,10 @@ private:
   }
 
   double registersOf(Operation *op) const {
-    if (op->getNumResults() == 0)
-      return 1;
-    Type type = op->getResult(0).getType();
+    return op->getNumResults() == 0 ? 1
+                                    : registersOf(op->getResult(0).getType());
+  }
+  double registersOf(Type type) const {
     unsigned width = type.isIntOrFloat() ? type.getIntOrFloatBitWidth() : 1;
     return std::max(1.0, static_cast<double>(width) * lanes / bits);
   }
@@ -241,15 +252,25 @@ private:
                                                 : cycles(part, copies);
     }
     bool isIteration = isa<LoopLikeOpInterface>(block.getParentOp());
+    if (isIteration && parts(block.getParentOp()))
+      work += costs.ofMask(carriedBy(block)) / table.rate;
     return std::max(isIteration ? chain(block) : 0.0, copies * work) + inner;
   }
 
   double loop(Operation *op, Block &body, unsigned copies) {
-    auto counted = dyn_cast<scf::ForOp>(op);
-    bool parts =
-        counted ? shapes.parts(counted) : shapes.parts(cast<scf::WhileOp>(op));
-    double waiting = parts ? 1 + table.waiting * llvm::Log2_32(copies) : 1;
+    double waiting = parts(op) ? 1 + table.waiting * llvm::Log2_32(copies) : 1;
     return Costs::iterations * waiting * cycles(body, copies);
+  }
+
+  bool parts(Operation *loop) const {
+    auto counted = dyn_cast<scf::ForOp>(loop);
+    return counted ? shapes.parts(counted)
+                   : shapes.parts(cast<scf::WhileOp>(loop));
+  }
+  static Block::BlockArgListType carriedBy(Block &body) {
+    return isa<scf::ForOp>(body.getParentOp())
+               ? body.getArguments().drop_front()
+               : body.getArguments();
   }
 
   using Times = llvm::DenseMap<Value, double>;
@@ -258,10 +279,7 @@ private:
   /// is no part of it.
   double chain(Block &body) const {
     Times ready;
-    auto *loop = body.getParentOp();
-    auto carried = isa<scf::ForOp>(loop) ? body.getArguments().drop_front()
-                                         : body.getArguments();
-    for (Value argument : carried)
+    for (Value argument : carriedBy(body))
       ready[argument] = 0;
     return follow(body, ready, std::nullopt);
   }
@@ -356,10 +374,7 @@ private:
       if (isa<LoopLikeOpInterface>(op))
         live = std::max(live, liveIn(op));
     });
-    return std::min({saves    ? 2u
-                     : isLong ? 8u
-                              : 4u,
-                     mostLanes / lanes, values / live,
+    return std::min({saves ? 2u : 8u, mostLanes / lanes, values / live,
                      mostOperations / operations});
   }
 

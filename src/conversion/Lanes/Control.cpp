@@ -164,45 +164,84 @@ Values LaneBody::emitTogether(scf::ForOp op, Value end, ValueRange inits) {
 }
 
 namespace {
+/// How many bits the numbers of iterations, and the masks made of them, have.
+struct Widths {
+  bool narrowNumbers; ///< 32, without a sign
+  bool narrowMasks;   ///< those of what a loop carries
+};
+
 /// The iterations of a loop that lanes leave, or enter, at different times.
-struct Iterations {
-  Value longest; ///< of all lanes
-  Value counts;  ///< of each lane; 0 of those that are not active
+class Iterations {
+public:
+  Value longest; ///< of all lanes, in 64 bits
   Value wait;    ///< iterations that a lane lets pass first; null: none
-  Value limits;  ///< one of the two, in 32 bits if these are enough
 
   Iterations(LaneBuilder &b, Value active, Value bounds, bool late,
-             bool isNarrow) {
+             Widths widths)
+      : b(b) {
     Value zero = b.zero(bounds.getType());
     counts = b.select(active, arith::MaxSIOp::create(b, bounds, zero), zero);
-    longest = b.largest(counts);
+    if (widths.narrowNumbers)
+      counts = cut(counts);
+    longestWord = b.largest(counts);
+    longest = wide(longestWord);
     if (late)
-      wait = arith::SubIOp::create(b, b.splat(longest), counts);
+      wait = arith::SubIOp::create(b, b.splat(longestWord), counts);
     limits = wait ? wait : counts;
-    if (isNarrow)
-      limits = arith::TruncIOp::create(b, b.vectorOf(b.getI32Type()), limits);
+    if (widths.narrowNumbers)
+      limits = widths.narrowMasks ? ordered(limits) : wide(limits);
   }
 
-  Value lanesIn(LaneBuilder &b, Value number) const {
+  /// With signs: AVX2 takes three instructions where there is none, and LLVM
+  /// would see that there need not be one.
+  Value lanesIn(Value number) const {
     using P = arith::CmpIPredicate;
-    Type type = getElementTypeOrSelf(limits.getType());
-    if (type != number.getType())
-      number = arith::TruncIOp::create(b, type, number);
-    Value all = b.splat(number);
-    return wait ? arith::CmpIOp::create(b, P::uge, all, limits)
-                : arith::CmpIOp::create(b, P::ult, all, limits);
+    if (isNarrow(limits))
+      number = ordered(cut(number));
+    Value all = b.splat(b.hidden(number));
+    return wait ? arith::CmpIOp::create(b, P::sge, all, limits)
+                : arith::CmpIOp::create(b, P::slt, all, limits);
   }
   /// How many all lanes of `active` have.
-  Value shortest(LaneBuilder &b, Value active) const {
-    Value fewer = arith::SubIOp::create(b, b.splat(longest), counts);
+  Value shortest(Value active) const {
+    Value fewer = arith::SubIOp::create(b, b.splat(longestWord), counts);
     fewer = b.select(active, fewer, b.zero(fewer.getType()));
-    return arith::SubIOp::create(b, longest, b.largest(fewer));
+    return wide(arith::SubIOp::create(b, longestWord, b.largest(fewer)));
   }
   /// The number of the iteration as a lane counts.
-  Value numberIn(LaneBuilder &b, Value number) const {
-    return wait ? arith::SubIOp::create(b, b.splat(number), wait).getResult()
+  Value numberIn(Value number) const {
+    return wait ? arith::SubIOp::create(b, b.splat(number), wide(wait))
+                      .getResult()
                 : number;
   }
+
+private:
+  static bool isNarrow(Value numbers) {
+    return getElementTypeOrSelf(numbers.getType()).isInteger(32);
+  }
+  Type like(Value numbers, Type type) const {
+    return isa<VectorType>(numbers.getType()) ? b.vectorOf(type) : type;
+  }
+  Value cut(Value numbers) const {
+    return arith::TruncIOp::create(b, like(numbers, b.getI32Type()), numbers);
+  }
+  Value wide(Value numbers) const {
+    return isNarrow(numbers) ? arith::ExtUIOp::create(
+                                   b, like(numbers, b.getI64Type()), numbers)
+                                   .getResult()
+                             : numbers;
+  }
+  /// Numbers of 32 bits without a sign, such that their order has one.
+  Value ordered(Value numbers) const {
+    Value sign = b.number(b.getI32Type(), std::numeric_limits<int32_t>::min());
+    return arith::XOrIOp::create(
+        b, numbers, isa<VectorType>(numbers.getType()) ? b.splat(sign) : sign);
+  }
+
+  LaneBuilder &b;
+  Value longestWord;
+  Value counts; ///< of each lane; 0 of those that are not active
+  Value limits; ///< those, or what lanes wait for
 };
 } // namespace
 
@@ -218,9 +257,24 @@ static bool hasFewBits(Value value) {
 
 /// Whether `bound` is less than 2^32.
 static bool isNarrow(Value bound) {
+  // What is composed of iterations.
+  if (auto part = bound.getDefiningOp<arith::ShRUIOp>())
+    if (auto atLeast = part.getLhs().getDefiningOp<arith::MaxSIOp>())
+      if (matchPattern(atLeast.getRhs(), m_Zero()))
+        return isNarrow(atLeast.getLhs());
   auto count = bound.getDefiningOp<ir::TripCountOp>();
   return count ? hasFewBits(count.getLo()) && hasFewBits(count.getHi())
                : hasFewBits(bound);
+}
+
+static Widths widthsOf(scf::ForOp loop, const Shapes &shapes) {
+  bool hasWide = llvm::any_of(loop.getRegionIterArgs(), [&](Value carried) {
+    Type type = carried.getType();
+    return !shapes.isUniform(carried) && type.isIntOrFloat() &&
+           type.getIntOrFloatBitWidth() == 64;
+  });
+  return {.narrowNumbers = isNarrow(loop.getUpperBound()),
+          .narrowMasks = !hasWide};
 }
 
 /// Whether an iteration takes longer for some numbers, such as those below the
@@ -254,12 +308,12 @@ static bool isShort(Block &block) {
 /// left could be slow.
 void LaneBody::emitPartingFor(scf::ForOp op) {
   Iterations iterations(b, active, vector(op.getUpperBound()),
-                        shapes.startsLate(op), isNarrow(op.getUpperBound()));
+                        shapes.startsLate(op), widthsOf(op, shapes));
   Values inits = handOn(op.getInitArgs(), op.getRegionIterArgs());
   Value start = scalar(op.getLowerBound());
   bool isSlow = !iterations.wait && hasSlowNumbers(op.getRegion());
   if (!iterations.wait && !isSlow && isShort(*op.getBody())) {
-    start = iterations.shortest(b, active);
+    start = iterations.shortest(active);
     inits = emitTogether(op, start, inits);
   }
   llvm::DenseMap<unsigned, unsigned> results; // of what is carried twice
@@ -278,8 +332,8 @@ void LaneBody::emitPartingFor(scf::ForOp op) {
     take(op.getRegionIterArgs(),
          arguments.take_front(op.getNumRegionIterArgs()));
     Value number = loop.getInductionVar();
-    Value here = iterations.lanesIn(b, number);
-    take(op.getInductionVar(), iterations.numberIn(b, number));
+    Value here = iterations.lanesIn(number);
+    take(op.getInductionVar(), iterations.numberIn(number));
     emit(*op.getBody(), here);
     Values next(inits.size());
     for (auto [k, value] : llvm::enumerate(op.getYieldedValues())) {

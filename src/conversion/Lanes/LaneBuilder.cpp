@@ -51,18 +51,20 @@ Value LaneBuilder::butNot(Value mask, Value condition) {
 }
 
 /// The assembler's text is empty, which needs no parser of a processor.
+Value LaneBuilder::hidden(Value number) {
+  return LLVM::InlineAsmOp::create(
+             *this, number.getType(), number, "", "=r,0",
+             /*has_side_effects=*/false, /*is_align_stack=*/false,
+             LLVM::tailcallkind::TailCallKind::None, /*asm_dialect=*/{},
+             /*operand_attrs=*/{})
+      .getRes();
+}
+
 Value LaneBuilder::opaque(Value mask) {
-  Value bits = bitsOf(mask);
-  Value hidden =
-      LLVM::InlineAsmOp::create(*this, bits.getType(), bits, "", "=r,0",
-                                /*has_side_effects=*/false,
-                                /*is_align_stack=*/false,
-                                LLVM::tailcallkind::TailCallKind::None,
-                                /*asm_dialect=*/{}, /*operand_attrs=*/{})
-          .getRes();
+  Value bits = hidden(bitsOf(mask));
   if (lanes < 64)
-    hidden = arith::TruncIOp::create(*this, getIntegerType(lanes), hidden);
-  return LLVM::BitcastOp::create(*this, mask.getType(), hidden);
+    bits = arith::TruncIOp::create(*this, getIntegerType(lanes), bits);
+  return LLVM::BitcastOp::create(*this, mask.getType(), bits);
 }
 
 Value LaneBuilder::select(Value mask, Value active, Value other) {

@@ -28,6 +28,8 @@ public:
   mlir::Value select(mlir::Value mask, mlir::Value active, mlir::Value other);
   /// `mask`, of which LLVM does not see what it was made of.
   mlir::Value opaque(mlir::Value mask);
+  /// Likewise an integer.
+  mlir::Value hidden(mlir::Value number);
 
   /// A bit for each lane, in an i64.
   mlir::Value bitsOf(mlir::Value mask);

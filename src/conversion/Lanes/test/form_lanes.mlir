@@ -10,12 +10,12 @@
 // CHECK:           %[[COUNTS:.*]] = arith.select %[[MASK]]
 // CHECK:           %[[LONGEST:.*]] = "llvm.intr.vector.reduce.umax"(%[[COUNTS]])
 // CHECK:           scf.for %{{.*}} = %{{.*}} to %[[LONGEST]] {{.*}} -> (vector<4xf32>, vector<4xf32>)
-// CHECK:             %[[HERE:.*]] = arith.cmpi ult, %{{.*}}, %[[COUNTS]]
+// CHECK:             %[[HERE:.*]] = arith.cmpi slt, %{{.*}}, %[[COUNTS]]
 // CHECK:             tape.push record(0) %{{.*}} : vector<4xf32>
 // CHECK-COUNT-2:     arith.select %[[HERE]]
 // CHECK:           %[[WAIT:.*]] = arith.subi %{{.*}} : vector<4xi64>
 // CHECK:           scf.for
-// CHECK:             arith.cmpi uge, %{{.*}}, %[[WAIT]]
+// CHECK:             arith.cmpi sge, %{{.*}}, %[[WAIT]]
 // CHECK:             tape.pop record(0) : vector<4xf32>
 // CHECK:           llvm.intr.masked.store %{{.*}}, %[[MASK]]
 // CHECK-NOT:     scf.for

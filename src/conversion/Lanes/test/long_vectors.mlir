@@ -6,8 +6,10 @@
 // CHECK-LABEL: llvm.func internal @short.chunk0
 // CHECK-SAME:    costate.vector_lanes = 64
 // CHECK:         %[[COUNTS:.*]] = arith.trunci %{{.*}} : vector<64xi64> to vector<64xi32>
+// CHECK:         "llvm.intr.vector.reduce.umax"(%[[COUNTS]]) : (vector<64xi32>) -> i32
+// CHECK:         %[[LIMITS:.*]] = arith.xori %[[COUNTS]]
 // CHECK:         scf.for
-// CHECK:           arith.cmpi ult, %{{.*}}, %[[COUNTS]] : vector<64xi32>
+// CHECK:           arith.cmpi slt, %{{.*}}, %[[LIMITS]] : vector<64xi32>
 // CHECK:           math.fma %{{.*}} : vector<64xf32>
 // HALF-LABEL: llvm.func internal @short.chunk0
 // HALF-SAME:    costate.vector_lanes = 32
@@ -29,10 +31,54 @@ costate.kernel @short(%x: !costate.array<f32, 1>, %n: !costate.array<i32, 1>) {
   }
 }
 
+// Masks are as wide as what they select.
+// CHECK-LABEL: llvm.func internal @wide.chunk0
+// CHECK-SAME:    costate.vector_lanes = 64
+// CHECK:         arith.cmpi slt, %{{.*}} : vector<64xi64>
+// HALF-LABEL: llvm.func internal @wide.chunk0
+// HALF-SAME:    costate.vector_lanes = 16
+costate.kernel @wide(%x: !costate.array<f64, 1>, %n: !costate.array<i32, 1>) {
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %a = arith.constant 0.95 : f64
+  %size = costate.extent %x[0] : !costate.array<f64, 1>
+  costate.range (%i) in (%size) {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    %narrow = costate.load %n[%i] : !costate.array<i32, 1>
+    %hi = arith.extsi %narrow : i32 to i64
+    %count = costate.trip_count %c0 to %hi by %c1
+    %r = scf.for %k = %c0 to %count step %c1 iter_args(%w = %v) -> f64 : i64 {
+      %s = math.fma %w, %a, %a : f64
+      scf.yield %s : f64
+    }
+    costate.store %r, %x[%i] : !costate.array<f64, 1>
+  }
+}
+
+// Without masks more vectors wait for each other.
+// CHECK-LABEL: llvm.func internal @together.chunk0
+// CHECK-SAME:    costate.vector_lanes = 64
+// HALF-LABEL: llvm.func internal @together.chunk0
+// HALF-SAME:    costate.vector_lanes = 32
+costate.kernel @together(%x: !costate.array<f64, 1>, %n: i64) {
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %a = arith.constant 0.95 : f64
+  %size = costate.extent %x[0] : !costate.array<f64, 1>
+  costate.range (%i) in (%size) {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    %r = scf.for %k = %c0 to %n step %c1 iter_args(%w = %v) -> f64 : i64 {
+      %s = math.fma %w, %a, %a : f64
+      scf.yield %s : f64
+    }
+    costate.store %r, %x[%i] : !costate.array<f64, 1>
+  }
+}
+
 // What saves has two: records take memory.
 // CHECK-LABEL: llvm.func internal @saves.chunk0
 // CHECK-SAME:    costate.vector_lanes = 32
-// CHECK:         arith.cmpi ult, %{{.*}} : vector<32xi64>
+// CHECK:         arith.cmpi slt, %{{.*}} : vector<32xi64>
 costate.kernel @saves(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>) {
   %c0 = arith.constant 0 : i64
   %c1 = arith.constant 1 : i64

@@ -4,7 +4,7 @@
 // and keep their results apart.
 // CHECK-LABEL: llvm.func internal @counted.chunk0
 // CHECK:         %[[LOOP:.*]]:2 = scf.for {{.*}} iter_args(%{{.*}} = %[[V:.*]], %[[LAST:.*]] = %[[V]])
-// CHECK:           %[[HERE:.*]] = arith.cmpi ult
+// CHECK:           %[[HERE:.*]] = arith.cmpi slt
 // CHECK:           %[[S:.*]] = costate.sin
 // CHECK:           %[[ZERO:.*]] = arith.constant dense<0.000000e+00>
 // CHECK:           %[[NEXT:.*]] = arith.select %[[HERE]], %[[S]], %[[ZERO]]
