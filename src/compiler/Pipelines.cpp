@@ -82,6 +82,8 @@ void addHostPasses(OpPassManager &passes, const Options &options) {
     addReductionPasses(passes);
     passes.addNestedPass<ir::KernelOp>(conversion::createSumInRanges());
     passes.addNestedPass<ir::KernelOp>(conversion::createSkipZeroAdjoints());
+    if (options.fastMath)
+      passes.addPass(conversion::createComposeIterations());
   }
   passes.addNestedPass<ir::KernelOp>(conversion::createPackRecords());
   passes.addPass(conversion::createOutlineRanges(

@@ -1,8 +1,10 @@
 #pragma once
-/// Contraction of kernel IR; the pass is documented in Passes.td.
+/// Contraction of kernel IR; the passes are documented in Passes.td.
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Pass/Pass.h"
 
 namespace costate::conversion {

@@ -22,4 +22,33 @@ def ContractMultiplyAdd : Pass<"contract-multiply-add"> {
   let dependentDialects = ["mlir::math::MathDialect", "mlir::arith::ArithDialect"];
 }
 
+def ComposeIterations : Pass<"compose-iterations"> {
+  let summary = "eight iterations of a linear recurrence become one";
+  let description = [{
+    Of loops in which each carried value becomes `a * v + b`, with constants `a`
+    and `b`: eight iterations are `a^8 * v + (a^7 + ... + 1) * b`, and those that
+    are left over four, two and one. Rounds otherwise, so it runs with `fast_math`
+    only.
+
+    ```mlir
+    %r = scf.for %k = %c0 to %n step %c1 iter_args(%v = %x) ... {   // before
+      %w = math.fma %v, %a, %b : f64
+      scf.yield %w : f64
+    }
+    %1 = arith.select %odd, (math.fma %x, %a, %b), %x               // after
+    %2 = arith.select %bit1, (math.fma %1, %a2, %b2), %1
+    %4 = arith.select %bit2, (math.fma %2, %a4, %b4), %2
+    %r = scf.for %k = %c0 to %n/8 step %c1 iter_args(%v = %4) ... {
+      %w = math.fma %v, %a8, %b8 : f64
+      scf.yield %w : f64
+    }
+    ```
+
+    Factors above 2 are left alone, since eight of them may overflow where the
+    value that they belong to does not, and so is what leaves the normal numbers.
+  }];
+  let dependentDialects = ["mlir::math::MathDialect", "mlir::arith::ArithDialect",
+                           "mlir::scf::SCFDialect"];
+}
+
 #endif

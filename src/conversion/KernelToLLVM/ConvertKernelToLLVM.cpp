@@ -20,12 +20,15 @@ namespace costate::conversion {
 namespace {
 
 /// All liberties but the ones about inf and NaN: guards against them are part
-/// of the derivative rules.
+/// of the derivative rules. LLVM multiplies constant factors of a product even
+/// where that overflows, so products keep their order.
 void relax(ModuleOp module) {
   using Flags = arith::FastMathFlags;
-  Flags flags =
-      Flags::reassoc | Flags::nsz | Flags::arcp | Flags::contract | Flags::afn;
+  Flags product = Flags::nsz | Flags::arcp | Flags::contract | Flags::afn;
   module.walk([&](arith::ArithFastMathInterface op) {
+    Flags flags = isa<arith::MulFOp, arith::DivFOp>(op)
+                      ? product
+                      : product | Flags::reassoc;
     auto attr = arith::FastMathFlagsAttr::get(module.getContext(), flags);
     op->setAttr(op.getFastMathAttrName(), attr);
   });
