@@ -19,8 +19,13 @@ namespace cpu {
 #ifdef COSTATE_SANITIZE
 static constexpr size_t pagesFrom = SIZE_MAX;
 #else
-static constexpr size_t pagesFrom = 1u << 20;
+static constexpr size_t pagesFrom = 16u << 10;
 #endif
+/// Zeros behind what comes as pages. Programs that were written where fields
+/// have some memory to spare read there, or add to it.
+static constexpr size_t margin = 1u << 20;
+/// From this size on, new pages cost less than zeros that are written.
+static constexpr size_t clearedByPagesFrom = 1u << 20;
 static constexpr size_t alignment = 64;
 
 /// What an allocation of `bytes` takes; 0 if that overflows.
@@ -34,7 +39,7 @@ static size_t rounded(size_t bytes) {
 
 static std::byte *systemAllocate(size_t bytes) {
   if (bytes >= pagesFrom)
-    return mapPages(rounded(bytes));
+    return mapPages(rounded(bytes), margin);
   void *memory = std::aligned_alloc(alignment, rounded(bytes));
   return memory ? static_cast<std::byte *>(std::memset(memory, 0, bytes))
                 : nullptr;
@@ -185,7 +190,7 @@ void CpuDevice::release(Buffer buffer) {
   if (!buffer.address)
     return;
   if (buffer.bytes >= pagesFrom)
-    unmapPages(buffer.address, rounded(buffer.bytes));
+    unmapPages(buffer.address, rounded(buffer.bytes) + margin);
   else
     std::free(buffer.address);
   engine.budget.give(rounded(buffer.bytes));
@@ -211,7 +216,7 @@ Result<> CpuDevice::clear(Buffer buffer) {
   Busy busy;
   profile::Timed timed(copyOf("fill", buffer.bytes));
   counters.fills += buffer.bytes > 0;
-  if (buffer.bytes < pagesFrom)
+  if (buffer.bytes < clearedByPagesFrom)
     std::fill_n(buffer.address, buffer.bytes, std::byte());
   else
     clearPages(buffer.address, buffer.bytes);

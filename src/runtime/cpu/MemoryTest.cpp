@@ -3,6 +3,7 @@
 #include "runtime/cpu/CpuDevice.h"
 #include "runtime/cpu/TapeArena.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
@@ -89,6 +90,24 @@ TEST(Memory, IdleBlocksMakeRoomForOtherMemory) {
   EXPECT_TRUE(budget.take(1 << 20));
   EXPECT_EQ(pool.idleBytes(), 0u);
   EXPECT_FALSE(budget.take(1));
+}
+
+/// Of a grid of 1 x 14 x 13 x 23 numbers, beside which another one is written.
+TEST(Memory, BehindArraysThereAreZeros) {
+  std::shared_ptr<Device> device = *openCpu(1, 16 << 20);
+  const size_t bytes = 14 * 13 * 23 * 4, behind = 1 << 17;
+  for (int round = 0; round < 2; ++round) {
+    Buffer one = *device->allocate(bytes), other = *device->allocate(bytes);
+    for (Buffer grid : {one, other}) {
+      EXPECT_TRUE(std::all_of(
+          grid.address, grid.address + bytes + behind,
+          [](std::byte one) { return !std::to_integer<int>(one); }));
+      std::memset(grid.address, 1, bytes + behind);
+    }
+    device->release(one);
+    device->release(other);
+  }
+  EXPECT_EQ(device->memory().current, 0u);
 }
 
 TEST(Memory, ADeviceKeepsWhatWasBorrowedAndHasItForArrays) {

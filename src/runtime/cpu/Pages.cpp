@@ -27,8 +27,8 @@ static std::byte *advised(void *pages, size_t bytes) {
   return static_cast<std::byte *>(pages);
 }
 
-std::byte *mapPages(size_t bytes) {
-  return advised(mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+std::byte *mapPages(size_t bytes, size_t margin) {
+  return advised(mmap(nullptr, bytes + margin, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0),
                  bytes);
 }
