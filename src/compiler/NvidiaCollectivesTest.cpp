@@ -52,7 +52,7 @@ TEST(Nvidia, BlocksKeepSumsOfCommonElements) {
   EXPECT_TRUE(contains(text, "shared.cas.b64")) << text;
   EXPECT_TRUE(contains(text, "atom.shared.add.f32")) << text;
   EXPECT_TRUE(contains(text, "atom.shared.add.f64")) << text;
-  EXPECT_EQ(countOf(text, "barrier.sync"), 2u) << text;
+  EXPECT_EQ(countOf(text, "bar.sync"), 2u) << text;
   EXPECT_FALSE(contains(text, ".extern")) << text;
 }
 
@@ -71,7 +71,7 @@ define void @pairs(ptr %words, i64 %thread, i64 %threads, ptr %memory) #0 {
 attributes #0 = { "costate-words"="4" "costate-sums" }
 )");
   EXPECT_TRUE(contains(text, "shfl.sync.down.b32")) << text;
-  EXPECT_TRUE(contains(text, "barrier.sync")) << text;
+  EXPECT_TRUE(contains(text, "bar.sync")) << text;
   EXPECT_FALSE(contains(text, ".extern")) << text;
 }
 
@@ -81,7 +81,7 @@ TEST(Nvidia, SumsGoThroughLanesAndSharedMemory) {
     EXPECT_TRUE(contains(text, "shfl.sync.down.b32")) << text;
     EXPECT_TRUE(contains(text, "st.shared.b64")) << text;
     EXPECT_TRUE(contains(text, "ld.shared.b64")) << text;
-    EXPECT_TRUE(contains(text, "barrier.sync")) << text;
+    EXPECT_TRUE(contains(text, "bar.sync")) << text;
     EXPECT_EQ(countOf(text, "atom.acq_rel.gpu.global.add.u64"), 1u) << text;
     EXPECT_FALSE(contains(text, "fence")) << text;
     EXPECT_FALSE(contains(text, "call")) << text;
@@ -95,7 +95,7 @@ TEST(Nvidia, AWarpFindsItsMaximumInOneStepIfTheChipCan) {
   std::string text = ptx(warpMaximum);
   EXPECT_EQ(countOf(text, "redux.sync.max.u32"), 2u) << text;
   EXPECT_EQ(countOf(text, "vote.sync.any"), 1u) << text;
-  EXPECT_TRUE(contains(text, "barrier.sync")) << text;
+  EXPECT_TRUE(contains(text, "bar.sync")) << text;
   std::string old = ptx(warpMaximum, "sm_75");
   EXPECT_FALSE(contains(old, "redux")) << old;
   EXPECT_TRUE(contains(old, "vote.sync.any")) << old;

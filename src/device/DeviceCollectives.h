@@ -25,8 +25,10 @@ INLINE COLLECTIVE double costate_device_warp_add(double value) {
   return costate_device_warp_fold(value, costateFloatSums);
 }
 
+// `bar.sync`: what NVIDIA's assembler (12.9, 13.0) makes of `barrier.sync` gives
+// lanes that come later than others of their warp wrong registers.
 INLINE COLLECTIVE void costate_device_block_barrier(void) {
-  __nvvm_barrier_sync(0);
+  __nvvm_bar_sync(0);
 }
 
 INLINE long costate_device_block_threads(void) {
@@ -49,7 +51,7 @@ INLINE int costate_device_block_global_thread_index(long site) {
 
 INLINE COLLECTIVE void costate_device_block_sync(long site) {
   (void)site;
-  __nvvm_barrier_sync(0);
+  costate_device_block_barrier();
 }
 
 INLINE COLLECTIVE void costate_device_warp_sync(int mask, long site) {

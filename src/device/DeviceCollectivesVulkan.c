@@ -18,9 +18,9 @@ INLINE static int laneOf(void) {
 }
 
 INLINE COLLECTIVE static void exchange(unsigned long value) {
-  __nvvm_barrier_sync(0);
+  costate_device_block_barrier();
   exchanged[__nvvm_read_ptx_sreg_tid_x()] = value;
-  __nvvm_barrier_sync(0);
+  costate_device_block_barrier();
 }
 
 INLINE COLLECTIVE static unsigned long maxOfBlock(unsigned long value) {
@@ -111,5 +111,5 @@ INLINE COLLECTIVE void costate_device_warp_barrier(void) {
   if (costate_device_has_warps())
     __nvvm_bar_warp_sync(allLanes);
   else
-    __nvvm_barrier_sync(0);
+    costate_device_block_barrier();
 }

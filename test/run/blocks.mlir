@@ -12,11 +12,11 @@
 // PTX:     .entry together
 // PTX:     .maxntid 64
 // PTX:     st.shared.b32
-// PTX:     barrier.sync 0;
+// PTX:     bar.sync 0;
 // PTX:     atom.shared.add.f32
 // PTX:     shfl.sync.idx.b32
 // PTX:     vote.sync.ballot.b32
-// PTX:     barrier.sync 0;
+// PTX:     bar.sync 0;
 
 // SPIRV-DAG: OpCapability GroupNonUniformShuffle
 // SPIRV-DAG: OpCapability GroupNonUniformBallot
