@@ -91,11 +91,15 @@ public:
       Form form = isFloat(carried) && size() <= mostOperations
                       ? Iteration(carried).of(next)
                       : std::nullopt;
-      if (!form || !isTame(*form))
+      if (!form)
         return false;
       steps.push_back(*form);
     }
-    return llvm::all_of(loop.getBody()->without_terminator(),
+    doublings = mostDoublings;
+    while (doublings >= leastDoublings && !areTame())
+      --doublings;
+    return doublings >= leastDoublings &&
+           llvm::all_of(loop.getBody()->without_terminator(),
                         [](Operation &op) { return isPure(&op); });
   }
 
@@ -108,7 +112,7 @@ public:
     Value count = arith::MaxSIOp::create(b, loop.getUpperBound(), number(0));
     SmallVector<Value> values(loop.getInitArgs());
     SmallVector<Affine> forms(steps);
-    for (int64_t bit = 1; bit < iterations; bit *= 2) {
+    for (int64_t bit = 1; bit < 1 << doublings; bit *= 2) {
       Value rest = arith::AndIOp::create(b, count, number(bit));
       Value odd =
           arith::CmpIOp::create(b, arith::CmpIPredicate::ne, rest, number(0));
@@ -117,15 +121,16 @@ public:
         form = form.twice();
       }
     }
-    Value rounds = arith::ShRUIOp::create(b, count, number(log2Iterations));
+    Value rounds = arith::ShRUIOp::create(b, count, number(doublings));
     run(b, rounds, values, forms);
   }
 
 private:
-  static constexpr int64_t log2Iterations = 3, iterations = 1 << log2Iterations;
+  /// Each adds an operation to those that are left over.
+  static constexpr int mostDoublings = 5, leastDoublings = 3;
   static constexpr int64_t mostOperations = 16;
-  /// A factor beyond it would overflow where single iterations do not.
-  static constexpr double largestFactor = 2;
+  /// What grows by more may overflow where single iterations do not.
+  static constexpr double mostGrowth = 256;
 
   bool isCounted() {
     return matchPattern(loop.getLowerBound(), m_Zero()) &&
@@ -136,18 +141,21 @@ private:
   }
   int64_t size() { return llvm::range_size(*loop.getBody()); }
 
-  /// Whether all that is made of it is an ordinary number, or 0.
-  static bool isTame(Affine form) {
-    if (!(std::abs(form.factor) <= largestFactor))
-      return false;
-    for (int64_t bit = 1; bit < iterations; bit *= 2)
+  bool areTame() const {
+    return llvm::all_of(
+        steps, [&](const Affine &step) { return isTame(step, doublings); });
+  }
+  /// Whether what is made of it is an ordinary number of f32, or 0.
+  static bool isTame(Affine form, int doublings) {
+    for (int k = 0; k < doublings; ++k)
       form = form.twice();
     auto isOrdinary = [](double value) {
-      constexpr double least = 1e-30, most = 1e30; // of f32 as well
+      constexpr double least = 1e-30, most = 1e30;
       return value == 0 ||
              (std::abs(value) >= least && std::abs(value) <= most);
     };
-    return isOrdinary(form.factor) && isOrdinary(form.term);
+    return std::abs(form.factor) <= mostGrowth && isOrdinary(form.factor) &&
+           isOrdinary(form.term);
   }
 
   static Value apply(ImplicitLocOpBuilder &b, Affine form, Value value) {
@@ -175,6 +183,7 @@ private:
 
   scf::ForOp loop;
   SmallVector<Affine> steps;
+  int doublings = 0;
 };
 
 struct ComposeIterations : impl::ComposeIterationsBase<ComposeIterations> {

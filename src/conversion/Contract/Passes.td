@@ -23,12 +23,12 @@ def ContractMultiplyAdd : Pass<"contract-multiply-add"> {
 }
 
 def ComposeIterations : Pass<"compose-iterations"> {
-  let summary = "eight iterations of a linear recurrence become one";
+  let summary = "32 iterations of a linear recurrence become one";
   let description = [{
     Of loops in which each carried value becomes `a * v + b`, with constants `a`
-    and `b`: eight iterations are `a^8 * v + (a^7 + ... + 1) * b`, and those that
-    are left over four, two and one. Rounds otherwise, so it runs with `fast_math`
-    only.
+    and `b`: n iterations are `a^n * v + (a^(n-1) + ... + 1) * b`. Those that are
+    left over of 32 are 16, 8, 4, 2 and one. Rounds otherwise, so it runs with
+    `fast_math` only.
 
     ```mlir
     %r = scf.for %k = %c0 to %n step %c1 iter_args(%v = %x) ... {   // before
@@ -37,15 +37,16 @@ def ComposeIterations : Pass<"compose-iterations"> {
     }
     %1 = arith.select %odd, (math.fma %x, %a, %b), %x               // after
     %2 = arith.select %bit1, (math.fma %1, %a2, %b2), %1
-    %4 = arith.select %bit2, (math.fma %2, %a4, %b4), %2
-    %r = scf.for %k = %c0 to %n/8 step %c1 iter_args(%v = %4) ... {
-      %w = math.fma %v, %a8, %b8 : f64
+    ...
+    %r = scf.for %k = %c0 to %n/32 step %c1 iter_args(%v = %5) ... {
+      %w = math.fma %v, %a32, %b32 : f64
       scf.yield %w : f64
     }
     ```
 
-    Factors above 2 are left alone, since eight of them may overflow where the
-    value that they belong to does not, and so is what leaves the normal numbers.
+    Where 32 of them leave the ordinary numbers, or grow to more than 256 times a
+    value, which may overflow though single iterations do not, there are 16 or 8
+    together, or none.
   }];
   let dependentDialects = ["mlir::math::MathDialect", "mlir::arith::ArithDialect",
                            "mlir::scf::SCFDialect"];

@@ -16,12 +16,15 @@ costate.kernel @decay(%x: f64, %n: i64, %y: !costate.array<f64, 0>) {
   // CHECK: arith.constant 1.500000e+00 : f64
   // CHECK: arith.constant 6.250000e-02 : f64
   // CHECK: arith.constant 1.875000e+00 : f64
-  // CHECK: %[[FOUR:.*]] = arith.select
-  // CHECK: %[[THREE:.*]] = arith.constant 3 : i64
-  // CHECK: %[[ROUNDS:.*]] = arith.shrui %[[COUNT]], %[[THREE]] : i64
-  // CHECK: scf.for %{{.*}} = %{{.*}} to %[[ROUNDS]] {{.*}} iter_args(%[[V:.*]] = %[[FOUR]]
-  // CHECK-NEXT: %[[A:.*]] = arith.constant 3.906250e-03 : f64
-  // CHECK-NEXT: %[[B:.*]] = arith.constant 1.9921875 : f64
+  // CHECK: arith.constant 3.906250e-03 : f64
+  // CHECK: arith.constant 1.9921875 : f64
+  // CHECK: arith.constant 16 : i64
+  // CHECK: %[[REST:.*]] = arith.select
+  // CHECK: %[[FIVE:.*]] = arith.constant 5 : i64
+  // CHECK: %[[ROUNDS:.*]] = arith.shrui %[[COUNT]], %[[FIVE]] : i64
+  // CHECK: scf.for %{{.*}} = %{{.*}} to %[[ROUNDS]] {{.*}} iter_args(%[[V:.*]] = %[[REST]]
+  // CHECK-NEXT: %[[A:.*]] = arith.constant 2.3283064365386963E-10 : f64
+  // CHECK-NEXT: %[[B:.*]] = arith.constant 1.9999999995343387 : f64
   // CHECK-NEXT: %[[W:.*]] = math.fma %[[V]], %[[A]], %[[B]] : f64
   // CHECK-NEXT: scf.yield %[[W]] : f64
   %r = scf.for %k = %c0 to %n step %c1 iter_args(%v = %x) -> f64 : i64 {
@@ -38,7 +41,7 @@ costate.kernel @decay(%x: f64, %n: i64, %y: !costate.array<f64, 0>) {
 // CHECK-NEXT: arith.constant 0.000000e+00 : f32
 // CHECK-NEXT: math.fma
 // CHECK-NEXT: arith.constant 1.000000e+00 : f32
-// CHECK-NEXT: arith.constant 2.400000e+01 : f32
+// CHECK-NEXT: arith.constant 9.600000e+01 : f32
 costate.kernel @swapped(%x: f32, %n: i64, %y: !costate.array<f32, 0>) {
   %c0 = arith.constant 0 : i64
   %c1 = arith.constant 1 : i64
@@ -52,6 +55,30 @@ costate.kernel @swapped(%x: f32, %n: i64, %y: !costate.array<f32, 0>) {
   }
   costate.store %r#0, %y[] : !costate.array<f32, 0>
   costate.store %r#1, %y[] : !costate.array<f32, 0>
+}
+
+// 32 of these would leave the numbers, and 8 do not; a thousand times is too
+// much for 16.
+// CHECK-LABEL: costate.kernel @fewer(
+// CHECK: %[[THREE:.*]] = arith.constant 3 : i64
+// CHECK: arith.shrui %{{.*}}, %[[THREE]] : i64
+// CHECK: %[[THREE:.*]] = arith.constant 3 : i64
+// CHECK: arith.shrui %{{.*}}, %[[THREE]] : i64
+costate.kernel @fewer(%x: f64, %n: i64, %y: !costate.array<f64, 0>) {
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %a = arith.constant 1.0e-3 : f64
+  %b = arith.constant 1.5 : f64
+  %r = scf.for %k = %c0 to %n step %c1 iter_args(%v = %x) -> f64 : i64 {
+    %w = arith.mulf %v, %a : f64
+    scf.yield %w : f64
+  }
+  costate.store %r, %y[] : !costate.array<f64, 0>
+  %s = scf.for %k = %c0 to %n step %c1 iter_args(%v = %x) -> f64 : i64 {
+    %w = arith.mulf %v, %b : f64
+    scf.yield %w : f64
+  }
+  costate.store %s, %y[] : !costate.array<f64, 0>
 }
 
 // What depends on the iteration, on another value, on what is not known, or
