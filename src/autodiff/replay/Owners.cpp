@@ -74,10 +74,10 @@ namespace {
 
 /// An access of a work item: whether the element may then have no writer but
 /// this work item, and whether this is one. Some stores may meet others that
-/// are `common` as well.
+/// are `common` as well, and additions others that are `shared`.
 struct Use {
   ArrayAccess access;
-  bool writes, asks, common;
+  bool writes, asks, common, shared;
 };
 using Uses = SmallVector<Use>;
 
@@ -137,6 +137,13 @@ private:
     return common;
   }
 
+  static bool isAddition(const ArrayAccess &access) {
+    return isa<ir::AtomicAddOp>(access.op);
+  }
+  static bool isShareable(const ArrayAccess &access) {
+    return access.isLoad() || isAddition(access) || isa<ir::StoreOp>(access.op);
+  }
+
   Uses contest(ir::RangeOp range, ArrayRef<ArrayAccess> accesses) const {
     SmallVector<ArrayAccess> stores;
     llvm::copy_if(accesses, std::back_inserter(stores),
@@ -147,15 +154,19 @@ private:
     bool loads =
         llvm::any_of(accesses, [](auto &access) { return access.isLoad(); }) &&
         (steering.contains(range, array) || passesOn(array));
+    // Additions may meet each other, if stores and loads ask about them.
+    bool shares = loads && !differ && llvm::any_of(accesses, isAddition) &&
+                  llvm::all_of(accesses, isShareable);
     Uses uses;
     for (const ArrayAccess &access : accesses) {
       bool isStore = isa<ir::StoreOp>(access.op);
+      bool shared = shares && isAddition(access);
       bool writes = isStore || (loads && access.isWrite());
       bool asks = access.isLoad() ? loads
-                  : isStore       ? differ
-                                  : loads || isVaried(access);
+                  : isStore       ? differ || shares
+                                  : !shared && (loads || isVaried(access));
       uses.push_back(
-          {access, writes, asks, differ && common.contains(access.op)});
+          {access, writes, asks, differ && common.contains(access.op), shared});
     }
     return needed(range, uses);
   }
@@ -202,8 +213,8 @@ ArrayAttr placesOf(Builder &b, ArrayRef<Use> uses) {
   return b.getArrayAttr(places.getArrayRef());
 }
 
-StringRef textOf(Operation *use) {
-  if (isa<ir::StoreOp>(use))
+StringRef textOf(Operation *use, bool meetsAdditions) {
+  if (isa<ir::StoreOp>(use) && !meetsAdditions)
     return "several work items of the range store to this element, as@, so "
            "which value remains is left to chance and the gradient is not "
            "defined; add with `+=`, or store in serial code";
@@ -240,6 +251,9 @@ public:
     auto isMixed = [](auto &contest) {
       return llvm::any_of(contest.second, [](auto &use) { return use.common; });
     };
+    auto isShared = [](auto &contest) {
+      return llvm::any_of(contest.second, [](auto &use) { return use.shared; });
+    };
     range.walk([&](ir::LoadOp load) {
       Builder b(load.getLoc(), load);
       load->setAttr(copiedAttr, b.getI64IntegerAttr(loads++));
@@ -249,6 +263,8 @@ public:
     if (llvm::any_of(contests, isMixed))
       addStep(range, contests, &Asking::noteCommon);
     addStep(range, contests, &Asking::note);
+    if (llvm::any_of(contests, isShared))
+      addStep(range, contests, &Asking::noteOthers);
     addStep(range, contests, &Asking::check);
   }
 
@@ -290,6 +306,20 @@ private:
       keep(b, ir::StoreOp::create(b, number, access.array, access.indices));
   }
 
+  /// That there are several, whom nobody needs to tell apart.
+  void noteOthers(Builder &b, const Use &use, const Uses &, ArrayAccess access,
+                  Value number) {
+    if (!use.writes || !use.shared)
+      return;
+    Value owner =
+        ir::LoadOp::create(b, b.getI64Type(), access.array, access.indices);
+    Value isOther =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::ne, owner, number);
+    auto branch = scf::IfOp::create(b, isOther, /*withElseRegion=*/false);
+    b.setInsertionPointToStart(branch.thenBlock());
+    keep(b, ir::StoreOp::create(b, several(b), access.array, access.indices));
+  }
+
   /// Only where nobody else writes.
   void noteCommon(Builder &b, const Use &use, const Uses &, ArrayAccess access,
                   Value number) {
@@ -314,8 +344,11 @@ private:
       Value common = arith::CmpIOp::create(b, fits, owner, bound);
       mayBe = arith::OrIOp::create(b, mayBe, common);
     }
-    auto assertion = ir::AssertOp::create(b, mayBe, textOf(use.access.op),
-                                          ValueRange(), /*refuses=*/true);
+    bool meetsAdditions =
+        llvm::any_of(uses, [](const Use &other) { return other.shared; });
+    auto assertion =
+        ir::AssertOp::create(b, mayBe, textOf(use.access.op, meetsAdditions),
+                             ValueRange(), /*refuses=*/true);
     assertion->setAttr(ir::placesAttr, placesOf(b, uses));
   }
 
@@ -325,6 +358,9 @@ private:
   }
 
   static Value none(Builder &b) { return indexConstant(b, -1); }
+  static Value several(Builder &b) {
+    return indexConstant(b, std::numeric_limits<int64_t>::max());
+  }
 
   /// Gradients keep what they have to do again.
   static void keep(Builder &b, Operation *write) {

@@ -122,14 +122,20 @@ costate.kernel @mixed(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
 
 // RULE: updates
 // Additions to an element and loads of another one, both found in memory: who
-// adds is noted, and loads and additions ask.
+// adds is noted, then by the others that there are several, and loads ask.
 // CHECK-LABEL: costate.kernel @added.grad
-// CHECK-SAME:    costate.owners_of
+// CHECK-SAME:    %[[OWNERS:arg3]]: !costate.array<i64, 1> {costate.owners_of
 // CHECK:         costate.range (%[[I:.*]]) in
 // CHECK:         costate.range (%[[I:.*]]) in
-// CHECK:           costate.store %[[I]], %{{.*}}[%[[TO:.*]]] {costate.replayed
+// CHECK:           costate.store %[[I]], %[[OWNERS]][%[[TO:.*]]] {costate.replayed
 // CHECK:         costate.range (%[[I:.*]]) in
-// CHECK-COUNT-2:   costate.assert refuses
+// CHECK:           %[[OWNER:.*]] = costate.load %[[OWNERS]]
+// CHECK:           %[[OTHER:.*]] = arith.cmpi ne, %[[OWNER]], %[[I]]
+// CHECK:           scf.if %[[OTHER]] {
+// CHECK:             %[[SEVERAL:.*]] = arith.constant 9223372036854775807
+// CHECK:             costate.store %[[SEVERAL]], %[[OWNERS]]
+// CHECK:         costate.range (%[[I:.*]]) in
+// CHECK-COUNT-1:   costate.assert refuses
 // CHECK-NOT:       costate.assert
 // CHECK:         tape.pivot
 costate.kernel @added(%from: !costate.array<i64, 1>, %to: !costate.array<i64, 1>, %x: !costate.array<f64, 1>) {
