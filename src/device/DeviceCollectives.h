@@ -25,8 +25,8 @@ INLINE COLLECTIVE double costate_device_warp_add(double value) {
   return costate_device_warp_fold(value, costateFloatSums);
 }
 
-// `bar.sync`: what NVIDIA's assembler (12.9, 13.0) makes of `barrier.sync` gives
-// lanes that come later than others of their warp wrong registers.
+// `bar.sync`: behind what NVIDIA's assembler (12.9, 13.0) makes of
+// `barrier.sync`, lanes that came later than others of their warp read garbage.
 INLINE COLLECTIVE void costate_device_block_barrier(void) {
   __nvvm_bar_sync(0);
 }
