@@ -1,5 +1,5 @@
-/// Linear recurrences, of which `fast_math` makes one iteration of eight,
-/// beside a loop on the host.
+/// Linear recurrences, of which `fast_math` makes one iteration of 32, beside a
+/// loop on the host.
 
 #include "conformance/Gradients.h"
 

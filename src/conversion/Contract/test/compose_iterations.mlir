@@ -57,8 +57,8 @@ costate.kernel @swapped(%x: f32, %n: i64, %y: !costate.array<f32, 0>) {
   costate.store %r#1, %y[] : !costate.array<f32, 0>
 }
 
-// 32 of these would leave the numbers, and 8 do not; a thousand times is too
-// much for 16.
+// 32 and 16 of the first would leave the numbers, those of the second grow by
+// too much; 8 do not.
 // CHECK-LABEL: costate.kernel @fewer(
 // CHECK: %[[THREE:.*]] = arith.constant 3 : i64
 // CHECK: arith.shrui %{{.*}}, %[[THREE]] : i64
