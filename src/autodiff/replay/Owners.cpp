@@ -79,7 +79,13 @@ struct Use {
   ArrayAccess access;
   bool writes, asks, common, shared;
 };
-using Uses = SmallVector<Use>;
+
+/// The uses of an array that meet, and whether there are such among them.
+struct Contest {
+  SmallVector<Use> uses;
+  bool common = false, shared = false;
+};
+using ContestsByArray = llvm::MapVector<Value, Contest>;
 
 /// Finds the uses by which work items of a range could get each other's
 /// derivatives.
@@ -89,15 +95,15 @@ public:
       : kernel(kernel), active(active), steering(steering),
         activity(kernel, [this](Value array) { return isActive(array); }) {}
 
-  llvm::MapVector<Value, Uses> of(ir::RangeOp range) const {
-    llvm::MapVector<Value, Uses> contests;
+  ContestsByArray of(ir::RangeOp range) const {
+    ContestsByArray contests;
     if (llvm::all_of(range.getExtents(), isAtMostOne))
       return contests;
     for (auto &[array, accesses] : accessesByArray(range))
       if ((isActive(array) || steering.contains(range, array)) &&
           !areExclusive(range, accesses))
-        if (Uses uses = contest(range, accesses); !uses.empty())
-          contests[array] = uses;
+        if (Contest found = contest(range, accesses); !found.uses.empty())
+          contests[array] = std::move(found);
     return contests;
   }
 
@@ -144,7 +150,7 @@ private:
     return access.isLoad() || isAddition(access) || isa<ir::StoreOp>(access.op);
   }
 
-  Uses contest(ir::RangeOp range, ArrayRef<ArrayAccess> accesses) const {
+  Contest contest(ir::RangeOp range, ArrayRef<ArrayAccess> accesses) const {
     SmallVector<ArrayAccess> stores;
     llvm::copy_if(accesses, std::back_inserter(stores),
                   [](auto &access) { return isa<ir::StoreOp>(access.op); });
@@ -157,7 +163,7 @@ private:
     // Additions may meet each other, if stores and loads ask about them.
     bool shares = loads && !differ && llvm::any_of(accesses, isAddition) &&
                   llvm::all_of(accesses, isShareable);
-    Uses uses;
+    SmallVector<Use> uses;
     for (const ArrayAccess &access : accesses) {
       bool isStore = isa<ir::StoreOp>(access.op);
       bool shared = shares && isAddition(access);
@@ -172,18 +178,22 @@ private:
   }
 
   /// Those among `uses` that nothing else clears.
-  static Uses needed(ir::RangeOp range, const Uses &uses) {
+  static Contest needed(ir::RangeOp range, ArrayRef<Use> uses) {
     SmallVector<ArrayAccess> writers, all;
     for (const Use &use : uses)
       if (use.writes)
         writers.push_back(use.access);
-    Uses rest;
+    Contest rest;
+    bool asks = false;
     for (const Use &use : uses)
-      if (use.writes || (use.asks && mayMeet(range, use.access, writers)))
-        rest.push_back(use), all.push_back(use.access);
-    bool asks = llvm::any_of(rest, [](const Use &use) { return use.asks; });
+      if (use.writes || (use.asks && mayMeet(range, use.access, writers))) {
+        rest.uses.push_back(use), all.push_back(use.access);
+        asks |= use.asks;
+        rest.common |= use.common;
+        rest.shared |= use.shared;
+      }
     if (writers.empty() || !asks || areExclusive(range, all))
-      rest.clear();
+      return {};
     return rest;
   }
 
@@ -242,18 +252,14 @@ class Asking {
 public:
   explicit Asking(ir::KernelOp kernel) : kernel(kernel) {}
 
-  void ask(ir::RangeOp range, const llvm::MapVector<Value, Uses> &contests) {
+  void ask(ir::RangeOp range, const ContestsByArray &contests) {
     // Who only asks about what it writes finds a writer in any case.
     auto asksOthers = [](auto &contest) {
-      return llvm::any_of(contest.second,
+      return llvm::any_of(contest.second.uses,
                           [](auto &use) { return use.asks && !use.writes; });
     };
-    auto isMixed = [](auto &contest) {
-      return llvm::any_of(contest.second, [](auto &use) { return use.common; });
-    };
-    auto isShared = [](auto &contest) {
-      return llvm::any_of(contest.second, [](auto &use) { return use.shared; });
-    };
+    auto isMixed = [](auto &contest) { return contest.second.common; };
+    auto isShared = [](auto &contest) { return contest.second.shared; };
     range.walk([&](ir::LoadOp load) {
       Builder b(load.getLoc(), load);
       load->setAttr(copiedAttr, b.getI64IntegerAttr(loads++));
@@ -269,12 +275,11 @@ public:
   }
 
 private:
-  using Step = void (Asking::*)(Builder &, const Use &, const Uses &,
+  using Step = void (Asking::*)(Builder &, const Use &, const Contest &,
                                 ArrayAccess, Value);
 
   /// A copy of `range` that takes a step at each use.
-  void addStep(ir::RangeOp range, const llvm::MapVector<Value, Uses> &contests,
-               Step step) {
+  void addStep(ir::RangeOp range, const ContestsByArray &contests, Step step) {
     Builder b(range.getLoc(), range);
     auto copy = ir::RangeOp::create(b, range.getExtents());
     copy->setAttr(checkAttr, b.getUnitAttr());
@@ -284,32 +289,32 @@ private:
     copies.map(range.getBody()->getArguments(), copy.getBody()->getArguments());
     for (Operation &op : range.getBody()->without_terminator())
       b.clone(op, copies);
-    for (auto &[array, uses] : contests)
-      for (const Use &use : uses) {
+    for (auto &[array, contest] : contests)
+      for (const Use &use : contest.uses) {
         Operation *op = copies.lookup(use.access.op);
         Builder at(op->getLoc(), op);
         ArrayAccess access = *accessOf(op);
         access.array = ownersOf(array);
-        (this->*step)(at, use, uses, access, number);
+        (this->*step)(at, use, contest, access, number);
       }
   }
 
-  void forget(Builder &b, const Use &, const Uses &, ArrayAccess access,
+  void forget(Builder &b, const Use &, const Contest &, ArrayAccess access,
               Value) {
     keep(b, ir::StoreOp::create(b, none(b), access.array, access.indices));
   }
 
   /// One of several writers remains, whichever; another one finds it.
-  void note(Builder &b, const Use &use, const Uses &, ArrayAccess access,
+  void note(Builder &b, const Use &use, const Contest &, ArrayAccess access,
             Value number) {
     if (use.writes && !use.common)
       keep(b, ir::StoreOp::create(b, number, access.array, access.indices));
   }
 
   /// That there are several, whom nobody needs to tell apart.
-  void noteOthers(Builder &b, const Use &use, const Uses &, ArrayAccess access,
-                  Value number) {
-    if (!use.writes || !use.shared)
+  void noteOthers(Builder &b, const Use &use, const Contest &,
+                  ArrayAccess access, Value number) {
+    if (!use.shared)
       return;
     Value owner =
         ir::LoadOp::create(b, b.getI64Type(), access.array, access.indices);
@@ -321,15 +326,15 @@ private:
   }
 
   /// Only where nobody else writes.
-  void noteCommon(Builder &b, const Use &use, const Uses &, ArrayAccess access,
-                  Value number) {
+  void noteCommon(Builder &b, const Use &use, const Contest &,
+                  ArrayAccess access, Value number) {
     if (use.common)
       keep(b, ir::StoreOp::create(b, commonOf(b, number), access.array,
                                   access.indices));
   }
 
-  void check(Builder &b, const Use &use, const Uses &uses, ArrayAccess access,
-             Value number) {
+  void check(Builder &b, const Use &use, const Contest &contest,
+             ArrayAccess access, Value number) {
     if (!use.asks)
       return;
     using P = arith::CmpIPredicate;
@@ -338,18 +343,16 @@ private:
     Value mine = arith::CmpIOp::create(b, P::eq, owner, number);
     Value nobodys = arith::CmpIOp::create(b, P::eq, owner, none(b));
     Value mayBe = arith::OrIOp::create(b, mine, nobodys);
-    if (llvm::any_of(uses, [](const Use &other) { return other.common; })) {
+    if (contest.common) {
       Value bound = use.common ? none(b) : commonOf(b, number);
       P fits = use.common ? P::slt : P::eq;
       Value common = arith::CmpIOp::create(b, fits, owner, bound);
       mayBe = arith::OrIOp::create(b, mayBe, common);
     }
-    bool meetsAdditions =
-        llvm::any_of(uses, [](const Use &other) { return other.shared; });
     auto assertion =
-        ir::AssertOp::create(b, mayBe, textOf(use.access.op, meetsAdditions),
+        ir::AssertOp::create(b, mayBe, textOf(use.access.op, contest.shared),
                              ValueRange(), /*refuses=*/true);
-    assertion->setAttr(ir::placesAttr, placesOf(b, uses));
+    assertion->setAttr(ir::placesAttr, placesOf(b, contest.uses));
   }
 
   /// What a work item notes of a common store: below -1, the sign of nobody.
@@ -389,14 +392,14 @@ private:
 void checkOwners(ir::KernelOp gradient, ArrayRef<bool> active,
                  const Steering &steering) {
   Contests contests(gradient, active, steering);
-  SmallVector<std::pair<ir::RangeOp, llvm::MapVector<Value, Uses>>> found;
+  SmallVector<std::pair<ir::RangeOp, ContestsByArray>> found;
   gradient.walk([&](ir::RangeOp range) {
-    if (auto uses = contests.of(range); !uses.empty())
-      found.emplace_back(range, std::move(uses));
+    if (ContestsByArray here = contests.of(range); !here.empty())
+      found.emplace_back(range, std::move(here));
   });
   Asking asking(gradient);
-  for (auto &[range, uses] : found)
-    asking.ask(range, uses);
+  for (auto &[range, here] : found)
+    asking.ask(range, here);
 }
 
 } // namespace costate::autodiff

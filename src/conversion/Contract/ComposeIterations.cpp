@@ -15,19 +15,19 @@ namespace costate::conversion {
 namespace {
 
 /// `factor * v + term`, where `v` is a value that a loop carries.
-struct Affine {
+struct Step {
   double factor = 0, term = 0;
 
   bool isConstant() const { return factor == 0; }
-  Affine twice() const { return {factor * factor, factor * term + term}; }
+  Step twice() const { return {factor * factor, factor * term + term}; }
 };
 
-using Form = std::optional<Affine>;
+using Form = std::optional<Step>;
 
 Form sum(Form a, Form b) {
   if (!a || !b)
     return std::nullopt;
-  return Affine{a->factor + b->factor, a->term + b->term};
+  return Step{a->factor + b->factor, a->term + b->term};
 }
 
 Form product(Form a, Form b) {
@@ -36,10 +36,10 @@ Form product(Form a, Form b) {
   auto [scale, other] = a->isConstant() ? std::pair(*a, *b) : std::pair(*b, *a);
   if (scale.term == 0) // inf or NaN times 0 is not 0
     return std::nullopt;
-  return Affine{scale.term * other.factor, scale.term * other.term};
+  return Step{scale.term * other.factor, scale.term * other.term};
 }
 
-Form negative(Form a) { return product(a, Affine{0, -1}); }
+Form negative(Form a) { return product(a, Step{0, -1}); }
 
 /// What one carried value becomes in an iteration, if that depends on no other.
 class Iteration {
@@ -49,9 +49,9 @@ public:
   Form of(Value value) {
     APFloat constant(0.0);
     if (value == carried)
-      return Affine{1, 0};
+      return Step{1, 0};
     if (matchPattern(value, m_ConstantFloat(&constant)))
-      return Affine{0, constant.convertToDouble()};
+      return Step{0, constant.convertToDouble()};
     Operation *op = value.getDefiningOp();
     if (!op || op->getBlock() != carried.getParentBlock())
       return std::nullopt;
@@ -111,7 +111,7 @@ public:
     };
     Value count = arith::MaxSIOp::create(b, loop.getUpperBound(), number(0));
     SmallVector<Value> values(loop.getInitArgs());
-    SmallVector<Affine> forms(steps);
+    SmallVector<Step> forms(steps);
     for (int64_t bit = 1; bit < 1 << doublings; bit *= 2) {
       Value rest = arith::AndIOp::create(b, count, number(bit));
       Value odd =
@@ -143,10 +143,10 @@ private:
 
   bool areTame() const {
     return llvm::all_of(
-        steps, [&](const Affine &step) { return isTame(step, doublings); });
+        steps, [&](const Step &step) { return isTame(step, doublings); });
   }
   /// Whether what is made of it is an ordinary number of f32, or 0.
-  static bool isTame(Affine form, int doublings) {
+  static bool isTame(Step form, int doublings) {
     for (int k = 0; k < doublings; ++k)
       form = form.twice();
     auto isOrdinary = [](double value) {
@@ -158,7 +158,7 @@ private:
            isOrdinary(form.term);
   }
 
-  static Value apply(ImplicitLocOpBuilder &b, Affine form, Value value) {
+  static Value apply(ImplicitLocOpBuilder &b, Step form, Value value) {
     auto constant = [&](double number) -> Value {
       return arith::ConstantOp::create(b,
                                        b.getFloatAttr(value.getType(), number));
@@ -168,7 +168,7 @@ private:
   }
 
   void run(ImplicitLocOpBuilder &b, Value rounds, ValueRange values,
-           ArrayRef<Affine> forms) {
+           ArrayRef<Step> forms) {
     auto composed = scf::ForOp::create(b, loop.getLowerBound(), rounds,
                                        loop.getStep(), values);
     b.setInsertionPointToStart(composed.getBody());
@@ -182,7 +182,7 @@ private:
   }
 
   scf::ForOp loop;
-  SmallVector<Affine> steps;
+  SmallVector<Step> steps;
   int doublings = 0;
 };
 
