@@ -7,6 +7,7 @@
 #include "runtime/cpu/Pages.h"
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -27,6 +28,10 @@ static constexpr size_t margin = 1u << 20;
 /// From this size on, new pages cost less than zeros that are written.
 static constexpr size_t clearedByPagesFrom = 1u << 20;
 static constexpr size_t alignment = 64;
+/// What comes as pages may begin at so many lines of the first one.
+static constexpr size_t beginnings = 64;
+/// What is mapped besides what is asked for.
+static constexpr size_t mappedMore = margin + beginnings * alignment;
 
 /// What an allocation of `bytes` takes; 0 if that overflows.
 static size_t rounded(size_t bytes) {
@@ -37,9 +42,21 @@ static size_t rounded(size_t bytes) {
              : (bytes + alignment - 1) / alignment * alignment;
 }
 
+/// If all arrays began where a page does, equal elements of them would share
+/// few lines of the first cache. Begins of neighbours are a golden section
+/// apart.
+static size_t nextShift() {
+  constexpr size_t step = 39;
+  static std::atomic<size_t> count = 0;
+  size_t line = count.fetch_add(1, std::memory_order_relaxed) * step;
+  return line % beginnings * alignment;
+}
+
 static std::byte *systemAllocate(size_t bytes) {
-  if (bytes >= pagesFrom)
-    return mapPages(rounded(bytes), margin);
+  if (bytes >= pagesFrom) {
+    std::byte *pages = mapPages(rounded(bytes), mappedMore);
+    return pages ? pages + nextShift() : nullptr;
+  }
   void *memory = std::aligned_alloc(alignment, rounded(bytes));
   return memory ? static_cast<std::byte *>(std::memset(memory, 0, bytes))
                 : nullptr;
@@ -190,7 +207,7 @@ void CpuDevice::release(Buffer buffer) {
   if (!buffer.address)
     return;
   if (buffer.bytes >= pagesFrom)
-    unmapPages(buffer.address, rounded(buffer.bytes) + margin);
+    unmapPages(beginOfPage(buffer.address), rounded(buffer.bytes) + mappedMore);
   else
     std::free(buffer.address);
   engine.budget.give(rounded(buffer.bytes));

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <gtest/gtest.h>
 #include <memory>
+#include <set>
 #include <vector>
 
 using namespace costate;
@@ -109,6 +110,23 @@ TEST(Memory, BehindArraysThereAreZeros) {
   }
   EXPECT_EQ(device->memory().current, 0u);
 }
+
+#ifndef COSTATE_SANITIZE // which has arrays from the heap
+TEST(Memory, ArraysBeginAtLinesOfTheirOwn) {
+  std::shared_ptr<Device> device = *openCpu(1, 64 << 20);
+  std::vector<Buffer> arrays;
+  std::set<uintptr_t> lines;
+  for (int k = 0; k < 64; ++k) {
+    arrays.push_back(*device->allocate(16 << 10));
+    auto address = reinterpret_cast<uintptr_t>(arrays.back().address);
+    EXPECT_EQ(address % 64, 0u);
+    lines.insert(address % 4096);
+  }
+  EXPECT_EQ(lines.size(), 64u);
+  for (Buffer array : arrays)
+    device->release(array);
+}
+#endif
 
 TEST(Memory, ADeviceKeepsWhatWasBorrowedAndHasItForArrays) {
   std::shared_ptr<Device> device = *openCpu(1, 16 << 20);

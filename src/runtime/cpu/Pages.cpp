@@ -19,6 +19,10 @@ size_t wholePages(size_t bytes) {
   return padded / page * page;
 }
 
+std::byte *beginOfPage(std::byte *address) {
+  return address - reinterpret_cast<uintptr_t>(address) % wholePages(1);
+}
+
 static std::byte *advised(void *pages, size_t bytes) {
   if (pages == MAP_FAILED)
     return nullptr;
