@@ -7,6 +7,7 @@ namespace costate::runtime::cpu {
 
 /// `bytes` rounded up to whole pages; 0 if that overflows.
 size_t wholePages(size_t bytes);
+/// Of the page that `address` lies in.
 std::byte *beginOfPage(std::byte *address);
 /// Zeroed pages, or null. `bytes` is a multiple of the page size, not 0;
 /// `margin` as many behind them that nobody is expected to use.
