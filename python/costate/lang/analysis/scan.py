@@ -30,9 +30,9 @@ def _nothing_is_known(node: ast.expr) -> bool:
 
 
 class _Changes:
-    def __init__(self, by_reference: Callable[[ast.expr], bool], is_known: Callable[[ast.expr], bool]) -> None:
+    def __init__(self, changed_arguments: Callable[[ast.Call], Iterable[ast.expr]], is_known: Callable[[ast.expr], bool]) -> None:
         self.names: set[str] = set()
-        self.by_reference = by_reference
+        self.changed_arguments = changed_arguments
         self.is_known = is_known
 
     def visit(self, node: ast.AST) -> None:
@@ -67,22 +67,25 @@ class _Changes:
     def _call(self, node: ast.Call) -> None:
         if isinstance(node.func, ast.Attribute) and node.func.attr == "fill":
             self._add(node.func.value)
-        if self.by_reference(node.func):
-            for a in [*node.args, *(k.value for k in node.keywords)]:
-                self._add(a)
+        for one in self.changed_arguments(node):
+            self._add(one)
 
     _visits = {ast.Assign: _assign, ast.AnnAssign: _target, ast.AugAssign: _target, ast.NamedExpr: _target,
                ast.Call: _call}
 
 
-def changes(node: ast.stmt, by_reference: Callable[[ast.expr], bool],
+def arguments_of(node: ast.Call) -> list[ast.expr]:
+    return [*node.args, *(k.value for k in node.keywords)]
+
+
+def changes(node: ast.stmt, changed_arguments: Callable[[ast.Call], Iterable[ast.expr]],
             is_known: Callable[[ast.expr], bool] = _nothing_is_known) -> set[str]:
     """The names that a statement assigns, or whose components it assigns.
 
-    `by_reference(func)` says whether a call may change the variables that it gets; `is_known(value)`, whether a value,
+    `changed_arguments(call)` are those of a call that it may change, if they are variables; `is_known(value)` says whether a value,
     condition or range is one of `ti.static`: names that get such values are not among the names, unless a branch or loop of run time surrounds that.
     """
-    found = _Changes(by_reference, is_known)
+    found = _Changes(changed_arguments, is_known)
     found.visit(node)
     return found.names
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from costate.errors import QuadrantsNameError
 from costate.lang.analysis.effects import Meaning, effects_of, outside
-from costate.lang.analysis.scan import changes
+from costate.lang.analysis.scan import arguments_of, changes
 from costate.lang.data.ranges import static
 from costate.lang.data.struct import Struct
 from costate.lang.trace.places import Place
@@ -59,6 +59,14 @@ class Scope(dict[str, Any]):
         self.depth = depth
 
 
+def changed_by(function: Any, call: ast.Call) -> list[ast.expr]:
+    """The arguments of a call that a function may change."""
+    if not getattr(function, "by_reference", False):
+        return []
+    asked = getattr(function, "changed_arguments", None)
+    return arguments_of(call) if asked is None else asked(call)
+
+
 class Frame:
     """A function that is being traced: its source, its variables, what it returns."""
 
@@ -72,7 +80,7 @@ class Frame:
         self.globals = function.__globals__
         self.closure = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
         self.blocks: list[Block] = []
-        self._changes = source.changes
+        self._changes_here: dict[tuple[int, bool], set[str]] = {}   # where what is called depends on `self`
         self.loops: list[str] = []            # "range", "loop", "static", "once": from the outermost to the innermost
         self.unrolled: list[int] = []         # how much control flow of run time surrounds the "static" ones
         self.jump: str | None = None           # "break" or "continue", on the way to the end of such a loop
@@ -92,11 +100,12 @@ class Frame:
 
     def changes(self, statement: ast.stmt, is_static: bool = False) -> set[str]:
         """The names that a statement changes; of constants, which calls of functions only pass on, and which may become others, fewer."""
+        known = self.source.changes if self._owner is None else self._changes_here
         key = id(statement), is_static
-        found = self._changes.get(key)
+        found = known.get(key)
         if found is None:
-            asked = (self._changes_constants, self.is_static) if is_static else (self._changes_arguments,)
-            found = self._changes[key] = changes(statement, *asked)
+            asked = (self._changed_constants, self.is_static) if is_static else (self._changed_arguments,)
+            found = known[key] = changes(statement, *asked)
         return found
 
     def is_static(self, value: ast.expr | None) -> bool:
@@ -119,13 +128,21 @@ class Frame:
                 return True
         return False
 
-    def _changes_arguments(self, func: ast.expr) -> bool:
-        found = self.called(func)
-        return found is None or getattr(found, "by_reference", False)
+    def _changed_arguments(self, call: ast.Call) -> list[ast.expr]:
+        found = self.called(call.func)
+        return arguments_of(call) if found is None else changed_by(found, call)
 
-    def _changes_constants(self, func: ast.expr) -> bool:
-        found = self.called(func)
-        return getattr(found, "by_reference", False) and not hasattr(found, "inline")
+    def _changed_constants(self, call: ast.Call) -> list[ast.expr]:
+        found = self.called(call.func)
+        return [] if hasattr(found, "inline") else changed_by(found, call)
+
+    @property
+    def _owner(self) -> Any:
+        """The object of Python whose method this is, if that is known."""
+        code = self.function.__code__
+        found = self.scopes[0].get(code.co_varnames[0]) if code.co_argcount else None
+        value = found.value if isinstance(found, Bound) else None
+        return value if hasattr(value, "__dict__") and not isinstance(value, Struct) else None
 
     def called(self, func: ast.expr) -> Any:
         """What a call calls, or None if that is not known yet."""
@@ -136,12 +153,20 @@ class Frame:
         if not isinstance(func, ast.Name):
             return None
         try:
-            found = self.outer(func.id)
+            found = self._called_name(func.id) if path else self._outside(func.id)
             for name in reversed(path):
                 found = getattr(found, name)
         except (QuadrantsNameError, AttributeError):
             return None
         return found
+
+    def _outside(self, name: str) -> Any:
+        code = self.function.__code__
+        return None if name in code.co_varnames or name in code.co_cellvars else self.outer(name)
+
+    def _called_name(self, name: str) -> Any:
+        """What has a member that is called: `self` too."""
+        return self._owner if name in self.function.__code__.co_varnames[:1] else self._outside(name)
 
     def variable(self, name: str, value: Any) -> Place:
         """A new variable of this name."""

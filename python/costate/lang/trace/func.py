@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from costate.errors import ArgumentCountError, QuadrantsNameError, QuadrantsSyntaxError, QuadrantsTypeError, RecursiveCall
-from costate.lang.analysis.scan import calls_methods
+from costate.lang.analysis.scan import arguments_of, calls_methods
 from costate.lang.base import dtypes
 from costate.lang.base.callers import in_their_words
 from costate.lang.data.annotations import CompoundType, NdarrayType, template, without_none
@@ -85,6 +85,14 @@ def refuse_wrapped(function: Any, what: str) -> None:
                                                   f"effect on what is compiled; put that decorator above `@ti.{what}`"))
 
 
+class _Read:
+    """What is read of a function once, for all objects of which it is a method."""
+
+    source: Any = None
+    hints: Any = None
+    changed: set[str] | None = None
+
+
 class Func:
     """A function of the kernel language."""
 
@@ -98,22 +106,39 @@ class Func:
             return
         refuse_wrapped(function, "func")
         functools.update_wrapper(self, function)
-        self._source: Any = None
-        self._hints: Any = None
+        self.read = _Read()
         self.requires_top_level = False
         self.parameters = list(inspect.signature(function).parameters.values())
 
     @property
     def hints(self) -> Any:
-        if self._hints is None:
-            self._hints = hints_of(self.function)
-        return self._hints
+        if self.read.hints is None:
+            self.read.hints = hints_of(self.function)
+        return self.read.hints
 
     @property
     def source(self) -> Any:
-        if self._source is None:
-            self._source = Source(self.function)
-        return self._source
+        if self.read.source is None:
+            self.read.source = Source(self.function)
+        return self.read.source
+
+    @property
+    def changed(self) -> set[str]:
+        """The template parameters that the function may assign, itself or by what it calls."""
+        if self.read.changed is None:
+            templates = self.read.changed = {p.name for p in self.parameters if is_template(self.hints.get(p.name))}   # where it calls itself
+            frame = Frame(self.function, self.source)
+            self.read.changed = {name for name in templates if frame.changed_in(name, self.body)}
+        return self.read.changed
+
+    def changed_arguments(self, call: ast.Call) -> list[ast.expr]:
+        """Those of a call that the function may assign."""
+        unpacked = [*(one for one in call.args if isinstance(one, ast.Starred)), *(k for k in call.keywords if k.arg is None)]
+        if unpacked or any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in self.parameters):
+            return arguments_of(call)
+        names = [p.name for p in self.parameters][self.instance is not None:]
+        named = [*zip(names, call.args), *((k.arg, k.value) for k in call.keywords)]
+        return [value for name, value in named if name in self.changed]
 
     @property
     def by_reference(self) -> bool:
