@@ -1,5 +1,6 @@
 """Kernels as functions of JAX: derivatives in any order, transformations, devices, memory."""
 
+import inspect
 import os
 
 import numpy as np
@@ -249,3 +250,40 @@ def test_what_is_refused(cube, raised):
         jax.block_until_ready(cube(x))
     with pytest.raises(TypeError, match="takes 1 arguments"):
         cube(x, x)
+
+
+@qd.kernel
+def doubled_and_stored(x: ANY, y: ANY):
+    for i in x:
+        y[i] = 2 * x[i]
+        x[i] = -7.0
+
+
+def cubed_and_stored(x, y):
+    cubed(x, y)
+    doubled_and_stored(x, y)
+
+
+@pytest.mark.parametrize("kernel", [doubled_and_stored, cubed_and_stored], ids=lambda one: one.__name__)
+def test_inputs_of_refused_calls_are_what_they_were(kernel):
+    f = costate.jax.function(kernel, outputs={1: 0})
+    x = doubles(0.5, -1, 2)
+    for call in (f, f, jax.jit(f), jax.grad(lambda x: f(x).sum()), lambda x: jax.jvp(f, (x,), (x,))):
+        with pytest.raises(REFUSED, match="writes argument 0"):
+            jax.block_until_ready(call(x))
+        assert x.tolist() == [0.5, -1, 2]
+
+
+def test_signatures():
+    grow = costate.jax.function(kicked, updates=[0])
+    assert str(inspect.signature(grow)) == "(v, f, h)"
+    assert str(inspect.signature(costate.jax.function(power, outputs={3: ()}))) == "(x, n, h)"
+    assert str(inspect.signature(costate.jax.function(cubed_and_stored, outputs={0: 1}))) == "(y)"
+    for options in (dict(donate_argnums=0, static_argnums=2), dict(donate_argnames="v", static_argnames="h")):
+        assert jax.jit(grow, **options)(doubles(1, 2), doubles(3, 4), 0.5).tolist() == [2.5, 6]
+
+
+def test_arguments_that_are_named():
+    for updates in (["v"], "v"):
+        with pytest.raises(_core.BadArgument, match="'v' is none"):
+            costate.jax.function(kicked, updates=updates)

@@ -279,6 +279,8 @@ def test_functions_that_cannot_be(device, trace):
     k = trace("square", square(DType.f64))
     with pytest.raises(_core.BadArgument, match="no output"):
         torch_function(k)
+    with pytest.raises(_core.BadArgument, match="'x' is none"):
+        torch_function(k, updates=["x"])
     with pytest.raises(_core.BadArgument, match="no array argument 7"):
         torch_function(k, outputs={7: 0})
     with pytest.raises(_core.BadArgument, match="writes argument 1"):

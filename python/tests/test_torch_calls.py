@@ -471,3 +471,97 @@ def test_starts_are_those_of_the_call():
         found, = torch.autograd.grad((y * y).sum(), x, create_graph=True)
         assert torch.allclose(found, 2 * x)
         assert torch.allclose(torch.autograd.grad(found.sum(), x)[0], torch.full_like(x, 2))
+
+
+@qd.kernel
+def stores(x: qd.types.ndarray(), y: qd.types.ndarray()):
+    for i in x:
+        y[i] = 2 * x[i]
+        x[i] = -7.0
+
+
+@qd.kernel
+def updates(x: qd.types.ndarray(), y: qd.types.ndarray()):
+    for i in x:
+        y[i] = 2 * x[i]
+        x[i] += 1.0
+
+
+@qd.kernel
+def fetches(x: qd.types.ndarray(), y: qd.types.ndarray()):
+    for i in x:
+        y[i] = qd.atomic_add(x[0], 1.0)
+
+
+@qd.kernel
+def exchanges(x: qd.types.ndarray(), y: qd.types.ndarray()):
+    for i in x:
+        y[i] = qd.atomic_exchange(x[0], 5.0)
+
+
+@qd.kernel
+def compares(n: qd.types.ndarray(), y: qd.types.ndarray()):
+    for i in n:
+        y[i] = qd.atomic_cas(n[0], 1, 2)
+
+
+@qd.kernel
+def doubled(x: qd.types.ndarray(), y: qd.types.ndarray()):
+    for i in x:
+        y[i] = 2 * x[i]
+
+
+def doubled_then_stored(x, y):
+    doubled(x, y)
+    stores(x, y)
+
+
+def core_of(kernel, dtype):
+    return kernel.compiled(*(qd.ndarray(dtype, 3) for _ in range(2)))[0]
+
+
+@pytest.mark.parametrize("kernel", [stores, updates, fetches, exchanges, compares, doubled_then_stored], ids=lambda one: one.__name__)
+def test_inputs_of_refused_calls_are_what_they_were(kernel):
+    """Also what autograd has kept of them before."""
+    of_ints = kernel is compares
+    kernels = [kernel] if kernel is doubled_then_stored else [kernel, core_of(kernel, qd.i32 if of_ints else qd.f64)]
+    for one in kernels:
+        function = qd.torch_function(one, outputs={1: 0})
+        x = torch.ones(3, dtype=torch.int32, device=PLACE) if of_ints else doubles(1, 2, 3)
+        before, loss = x.detach().clone(), (x * x).sum()
+        for call in (function, function, function.operator, torch.compile(function, backend="eager")):
+            with pytest.raises(qd.errors.BadArgument, match="writes argument 0"):
+                call(x)
+            assert torch.equal(x, before) and x._version == 0
+        if not of_ints:
+            assert torch.equal(torch.autograd.grad(loss, x)[0], 2 * before)
+
+
+def test_inputs_that_a_later_call_would_write():
+    many = []
+    function = qd.torch_function(lambda x, y: stores(x, y) if many else doubled(x, y), outputs={1: 0})
+    x = doubles(1, 2, 3)
+    assert function(x).tolist() == [2, 4, 6]
+    many.append(1)
+    with pytest.raises(qd.errors.BadArgument, match="writes argument 0"):
+        function(x)
+    assert x.tolist() == [1, 2, 3]
+
+
+def test_inputs_and_results_without_elements():
+    """Which are at the same address."""
+    for one in (doubled, lambda x, y: doubled(x, y)):
+        assert qd.torch_function(one, outputs={1: 0})(doubles()).shape == (0,)
+
+
+@pytest.mark.skipif(memory_kind() != PLACE, reason="copies of tensors are written")
+def test_autograd_knows_of_inputs_that_were_written():
+    """By a launch that nobody could look at before."""
+    core = core_of(stores, qd.f64)
+    function = qd.torch_function(lambda x, y: core.launch(x, y), outputs={1: 0})
+    x = doubles(1, 2, 3)
+    loss = (x * x).sum()
+    with pytest.raises(qd.errors.BadArgument, match="writes argument 0"):
+        function(x)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        torch.autograd.grad(loss, x)

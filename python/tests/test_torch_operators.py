@@ -308,3 +308,50 @@ def test_what_functions_of_several_launches_cannot_do():
         y.sum().backward()
     with qd.ad.Tape(), pytest.raises(_core.BadArgument, match="inside of a `Tape`"):
         f(x)
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_batches_of_no_samples(dim):
+    f = qd.torch_function(cubed, outputs={1: 0})
+    x = torch.zeros((0, 3) if dim == 0 else (3, 0), dtype=torch.float64, device=PLACE)
+    assert func.vmap(f, in_dims=dim)(x).shape == (0, 3)
+    assert func.vmap(func.grad(total(f)), in_dims=dim)(x).shape == (0, 3)
+    assert func.vmap(func.hessian(total(f)), in_dims=dim)(x).shape == (0, 3, 3)
+    assert func.vmap(func.vmap(f, in_dims=dim))(torch.stack([x, x])).shape == (2, 0, 3)
+
+
+def grown_by_torch(x):
+    return torch.exp(x) * x
+
+
+@qd.kernel
+def squares_and_numbers(x: qd.types.ndarray(), h: qd.f64, y: qd.types.ndarray(), n: qd.types.ndarray(qd.i32, 1)):
+    for i in x:
+        y[i] = x[i] * x[i] * h
+        n[i] = i
+
+
+SQUARES = qd.torch_function(squares_and_numbers, outputs={2: 0, 3: 0})
+BATCHED = {
+    "one": (qd.torch_function(cubed, outputs={1: 0}), lambda x: x ** 3),
+    "in place": (qd.torch_function(grown, updates=[0]), grown_by_torch),
+    "several launches": (qd.torch_function(lambda x: (grown(x), grown(x))[0], updates=[0]), lambda x: grown_by_torch(grown_by_torch(x))),
+    "a number": (lambda x: SQUARES(x, 2.0)[0], lambda x: 2 * x * x),
+    "a number that is a tensor": (lambda x: SQUARES(x, x[0])[0], lambda x: x * x * x[0]),
+}
+
+
+@pytest.mark.parametrize("which", BATCHED)
+def test_derivatives_of_several_at_once(which):
+    x = doubles(0.5, -1, 2, grad=True)
+    autograd = torch.autograd.functional
+
+    def weighted(f):
+        return lambda x: (f(x) * doubles(1, 2, 3)).sum()
+    ways = [lambda f: torch.autograd.grad(f(x), x, torch.eye(3, dtype=torch.float64, device=PLACE), is_grads_batched=True)[0],
+            lambda f: autograd.jacobian(f, x, vectorize=True),
+            lambda f: autograd.jacobian(f, x, vectorize=True, strategy="forward-mode"),
+            lambda f: autograd.hessian(weighted(f), x, vectorize=True)]
+    f, by_torch = BATCHED[which]
+    for way in 2 * ways:
+        torch.testing.assert_close(way(f), way(by_torch), rtol=1e-12, atol=1e-12)

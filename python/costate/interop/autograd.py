@@ -16,15 +16,17 @@ from costate.lang.launch.arguments import ArrayParameter, ScalarParameter, Templ
 from . import memory_kind
 from .copies import on_host, read
 from .kept_calls import KeptCall, is_plain, keep
-from .operators import TENSOR, Kind, Operators, is_traced, name_of
+from .operators import TENSOR, Kind, Operators, are_batched, is_traced, name_of
 from .plan import Constants, Output, Plan
 from .tensors import DTYPES, TORCH_DTYPES, adopt, check, reject, use_current_stream
 
 class _Plan(Plan):
     """The same with tensors."""
 
+    library = "PyTorch"
     may_keep = True
     kept: tuple[KeptCall, ...] = ()   # see kept_calls.py
+    traceable: _Traceable
 
     def kind_of(self, position: int) -> Kind:
         """What an input is for operators."""
@@ -94,7 +96,7 @@ class _Launch:
     def __init__(self, plan: _Plan, tensors: Sequence[Any],
                  gradients: Mapping[int, torch.Tensor] = {}, dual: bool = False,
                  like: _Launch | None = None) -> None:
-        self.plan = plan
+        self.plan, self.tensors = plan, tensors
         first = next(t for t in tensors if isinstance(t, torch.Tensor))
         self.device = runtime.device()
         self.copies = first.device.type != memory_kind()
@@ -157,23 +159,27 @@ class _Launch:
     def primal(self) -> None:
         before = [field.version for field in self.fields]
         versions = [v.version if isinstance(v, _core.Array) else 0 for v in self.values]
-        for _ in range(self.plan.steps or 1):
-            self.core.launch(*self.arguments)
+        try:
+            for _ in range(self.plan.steps or 1):
+                self.core.launch(*self.arguments)
+        finally:
+            changed = self._changed_inputs(versions)
+        for i in changed:
+            self.plan.require_result(i)
         self.copy_back()
         for action in self.after:
             action()
         self.field_versions = [field.version for field in self.fields]
         self.writes_fields = before != self.field_versions
-        for i, (value, version) in enumerate(zip(self.values, versions)):
-            if isinstance(value, _core.Array) and value.version != version:
-                self._require_result(i)
 
-    def _require_result(self, position: int) -> None:
-        if position not in self.plan.results:
-            raise errors.BadArgument(
-                f"{self.plan.title} writes argument {position} (counted from 0), which "
-                "the function of PyTorch takes for an input; name it in `outputs`, or in "
-                "`updates` if the kernel also reads what it held before")
+    def _changed_inputs(self, versions: Sequence[int]) -> list[int]:
+        """Those that were written all the same, by what nobody could look at before. Autograd is told."""
+        found = [i for i, (value, version) in enumerate(zip(self.values, versions))
+                 if isinstance(value, _core.Array) and value.version != version and i not in self.plan.results]
+        for i in found:
+            if isinstance(self.tensors[i], torch.Tensor) and not self.copies:
+                torch.autograd.graph.increment_version(self.tensors[i])
+        return found
 
     def reverse(self, initial_state: bool) -> None:
         if self.plan.steps is None:
@@ -199,7 +205,7 @@ class _Launch:
 
     def forget_tensors(self) -> _Launch:
         """What a gradient has to know of a launch, without its memory."""
-        self.values = self.arguments = self.copied = self.after = []
+        self.tensors = self.values = self.arguments = self.copied = self.after = []
         return self
 
 
@@ -236,8 +242,12 @@ class _Function(torch.autograd.Function):
                 f"forward mode of {plan.title}, which writes fields, would write them twice; pass "
                 "what it writes as arguments, and name them in `outputs` or `updates`")
         results = plan.starts(inputs, ctx.launch.made)
-        both = _Launch(plan, plan.place(inputs, results), dual=True, like=ctx.launch)
-        slopes = _tangents(plan, both, results, tangents)
+        if are_batched(tangents):
+            operators, given = plan.traceable.given(inputs)
+            slopes = _of_floats(operators.tangents(given, tangents), [results[i] for i in plan.results])
+        else:
+            both = _Launch(plan, plan.place(inputs, results), dual=True, like=ctx.launch)
+            slopes = _tangents(plan, both, results, tangents)
         return slopes[0] if len(slopes) == 1 else tuple(slopes)
 
 
@@ -253,6 +263,9 @@ def _saved(ctx: Any) -> tuple[tuple[Any, ...], tuple[torch.Tensor, ...]]:
 
 def _reversed(ctx: Any, plan: _Plan, launch: _Launch, inputs: Sequence[Any], finals: Sequence[torch.Tensor],
               cotangents: Sequence[torch.Tensor]) -> tuple[Any, ...]:
+    if are_batched(cotangents):
+        operators, given = plan.traceable.given(inputs)
+        return tuple(operators.gradients(given, cotangents, ctx.needs_input_grad[1:]))
     apply: Any = _Gradient.apply
     found: tuple[Any, ...] = apply(plan, launch, ctx.needs_input_grad[1:], [y.detach() for y in finals], *inputs, *cotangents)
     return found
@@ -358,6 +371,10 @@ def _second(ctx: Any, inputs: Sequence[Any], cotangents: Sequence[torch.Tensor],
     its product with them; and that of the function, which belongs to the cotangents."""
     plan, launch = ctx.plan, ctx.launch
     launch.require_fields(initial_state=True)
+    if are_batched((*cotangents, *directions)):
+        operators, given = plan.traceable.given(inputs)
+        of_inputs, of_results = operators.seconds(given, cotangents, directions, ctx.needs_input_grad[4:])
+        return [*of_inputs, *_of_floats(of_results, cotangents)]
     results = plan.starts(inputs, launch.made)
     adjoints = _adjoints(plan, ctx.needs, inputs, results, cotangents)
     both = _Launch(plan, plan.place(inputs, results), adjoints, dual=True, like=launch)
@@ -374,6 +391,10 @@ def _curvatures(plan: _Plan, launch: _Launch, needs: Sequence[bool], inputs: Seq
     launch.core.gradient().jvp(*launch.arguments, initial_state=True)
     along = [launch.get(launch.values[i].grad.dual, inputs[k]) if needs[k] else None for k, i in enumerate(plan.inputs)]
     return along, _tangents(plan, launch, results, ())
+
+
+def _of_floats(found: Sequence[torch.Tensor], like: Sequence[torch.Tensor]) -> list[torch.Tensor | None]:
+    return [x if t.is_floating_point() else None for x, t in zip(found, like)]
 
 
 def _set_tangents(plan: _Plan, launch: _Launch, tangents: Sequence[torch.Tensor | None]) -> None:
@@ -468,8 +489,7 @@ def torch_function(kernel: Any, outputs: Mapping[int, Output] | None = None, *,
     stream and returns one tensor or a tuple of them. Where the gradient needs
     values that the kernel overwrites, the kernel runs once more in `backward`.
     The gradient has a gradient too, but that none; forward mode (`torch.autograd.forward_ad`)
-    works. Raises BadArgument if the
-    kernel writes other arguments.
+    works. A kernel that writes other arguments is BadArgument, before it does.
 
     With ``steps`` the kernel is launched so many times on the same arguments, as where
     ``updates`` are a state. The gradient launches it again under a `Tape` with ``snapshots`` or a
@@ -482,7 +502,8 @@ def torch_function(kernel: Any, outputs: Mapping[int, Output] | None = None, *,
     options = {option: value for option, value in options_of(snapshots, budget, on_host, folder).items() if value}
     plan = _Plan(kernel, outputs or {}, updates, steps, **options)
 
-    return _callable(plan, _Traceable(plan, name, vmap_method))
+    plan.traceable = _Traceable(plan, name, vmap_method)
+    return _callable(plan, plan.traceable)
 
 
 def _callable(plan: _Plan, traceable: _Traceable) -> Callable[..., Any]:
@@ -535,6 +556,11 @@ class _Traceable:
         self.operator = self.plain.primal
 
     def __call__(self, arguments: Sequence[Any]) -> Any:
+        operators, given = self.given(arguments)
+        return operators.primal(*given)
+
+    def given(self, arguments: Sequence[Any]) -> tuple[Operators, list[Any]]:
+        """The operators for these arguments, and what they are given."""
         plan = self.plan
         if self.others:
             raise errors.BadArgument(f"argument {self.others[0]} (counted from 0) of {plan.title} is neither a tensor nor a number, "
@@ -542,10 +568,10 @@ class _Traceable:
         inputs = list(zip(plan.inputs, arguments, self.kinds))
         wide = any(isinstance(a, torch.Tensor) and kind.type == "float" for _, a, kind in inputs)
         if not wide or plan.is_core:
-            return self.plain.primal(*[_given(kind, a) for _, a, kind in inputs])
+            return self.plain, [_given(kind, a) for _, a, kind in inputs]
         device = plan.device_of(arguments)
-        return self.wide.primal(*[plan.as_array(i, torch.as_tensor(a), device) if kind.type == "float" else _given(kind, a)
-                                  for i, a, kind in inputs])
+        return self.wide, [plan.as_array(i, torch.as_tensor(a), device) if kind.type == "float" else _given(kind, a)
+                           for i, a, kind in inputs]
 
 
 def _given(kind: Kind, argument: Any) -> Any:

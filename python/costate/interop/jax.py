@@ -51,6 +51,8 @@ def _adjoint(struct: Any) -> Any:
 class _Plan(Plan):
     """The same for JAX."""
 
+    library = "JAX"
+
     def __init__(self, function: Any, outputs: Mapping[int, Output], updates: Sequence[int], vmap_method: str | None) -> None:
         super().__init__(function, outputs, updates)
         self.vmap_method = vmap_method
@@ -215,9 +217,8 @@ class _Call:
         if before != [field.version for field in fields]:
             self.plan.constants.refuse("writes fields; pass what it writes as arguments, and name them in `outputs` or `updates`")
         for i, (value, version) in enumerate(zip(values, versions)):
-            if isinstance(value, _core.Array) and value.version != version and i not in self.plan.results:
-                raise errors.BadArgument(f"{self.plan.title} writes argument {i} (counted from 0), which the function of JAX takes for an "
-                                         "input; name it in `outputs`, or in `updates` if the kernel also reads what it held before")
+            if isinstance(value, _core.Array) and value.version != version:
+                self.plan.require_result(i)
 
     def _launch(self, core: Any, passed: Sequence[Any], buffers: _Buffers) -> None:
         if self.mode == PRIMAL:
@@ -472,7 +473,6 @@ def function(kernel: Any, outputs: Mapping[int, Output] | None = None, *, update
     plan = _Plan(kernel, outputs or {}, updates, vmap_method)
     _register()
 
-    @functools.wraps(kernel if plan.is_function else lambda: None)
     def called(*arguments: Any, **named: Any) -> Any:
         traced: dict[int, Any] = {}
         static: list[tuple[int, Any]] = []
@@ -490,5 +490,8 @@ def function(kernel: Any, outputs: Mapping[int, Output] | None = None, *, update
         found = _bind(plan.call(PRIMAL, tuple(traced), tuple(static)), list(traced.values()), ())
         return found[0] if len(found) == 1 else tuple(found)
 
+    if plan.is_function:
+        functools.update_wrapper(called, kernel)
     called.__name__ = called.__qualname__ = plan.name
+    called.__signature__ = plan.signature  # type: ignore[attr-defined]
     return called

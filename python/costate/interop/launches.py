@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from costate import _core, errors
+from costate.lang.base import runtime
 from costate.lang.base.state import state
 from costate.lang.data.annotations import ndarray
 from costate.lang.data.ranges import grouped
@@ -14,6 +17,18 @@ from costate.lang.launch.kernel import kernel
 
 #: What launches one compiled kernel.
 Way = Callable[[_core.Kernel, Sequence[Any]], object]
+
+#: What changes elements of an argument, in kernel IR.
+_WRITE = re.compile(r"costate\.(?:(?:store|atomic_\w+|compare_exchange) [^\[\n]*%arg(\d+)\[|copy %\w+ to %arg(\d+))")
+
+
+@functools.lru_cache(maxsize=1024)
+def written(core: _core.Kernel) -> tuple[int, ...]:
+    """The arguments that a kernel writes, by position: known before it is launched."""
+    return tuple(sorted({int(one or other) for one, other in _WRITE.findall(core.ir())}))
+
+
+runtime.on_reset.add(written.cache_clear)
 
 
 @kernel
@@ -31,8 +46,8 @@ def copy(to: _core.Array, source: _core.Array) -> None:
 class Launches:
     """What it launches is found by running it: for the values, the gradient, tangents, and the derivative of the gradient."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.function = function
+    def __init__(self, function: Callable[..., Any], results: Sequence[int], require_result: Callable[[int], None]) -> None:
+        self.function, self.results, self.require_result = function, results, require_result
         self.name = getattr(function, "__name__", "function")
         self.constants: dict[int, tuple[_core.Array, int]] = {}   # what kernels find elsewhere than in arguments
         self.seen: dict[int, Any] = {}
@@ -88,7 +103,7 @@ class _Run:
 
     def __init__(self, launches: Launches, arrays: Sequence[Any], way: Way) -> None:
         self.launches, self.way = launches, way
-        self.arrays = [a for a in arrays if isinstance(a, _core.Array)]
+        self.arrays = {i: a for i, a in enumerate(arrays) if isinstance(a, _core.Array)}
 
     def launch(self, called: Any, args: tuple[Any, ...]) -> None:
         core, passed, own, after = called.prepared(args)
@@ -98,15 +113,31 @@ class _Run:
             self.launches.refuse(f"launches kernel `{called.__name__}`, which draws random numbers; pass them as an argument")
         if core is None:
             return
-        others = [a for a in passed if isinstance(a, _core.Array) and not any(a.same_as(one) for one in self.arrays)]
+        others = [a for a in passed if isinstance(a, _core.Array) and not self._places(a)]
         self._check(called, others, own.seen)
+        for k in written(core):
+            self._check_write(called, passed[k])
         before = [a.version for a in others]
         self.way(core, passed)
         for action in after:
             action()
         if before != [a.version for a in others]:
-            self.launches.refuse(f"launches kernel `{called.__name__}`, which writes an array that is no argument of the function; "
-                                 "pass it as one, and name it in `outputs` or `updates`")
+            self._refuse_write(called)
+
+    def _places(self, array: _core.Array) -> list[int]:
+        """Which arguments of the function an array is."""
+        return [i for i, one in self.arrays.items() if array.same_as(one)]
+
+    def _check_write(self, called: Any, array: _core.Array) -> None:
+        places = self._places(array)
+        if not places:
+            self._refuse_write(called)
+        if not any(i in self.launches.results for i in places):
+            self.launches.require_result(places[0])
+
+    def _refuse_write(self, called: Any) -> None:
+        self.launches.refuse(f"launches kernel `{called.__name__}`, which writes an array that is no argument of the function; "
+                             "pass it as one, and name it in `outputs` or `updates`")
 
     def _check(self, called: Any, others: Sequence[_core.Array], seen: Any) -> None:
         known = self.launches

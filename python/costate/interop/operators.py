@@ -67,6 +67,13 @@ def is_traced(arguments: Sequence[Any]) -> bool:
             or any(isinstance(a, torch.Tensor) and type(a) not in (torch.Tensor, torch.nn.Parameter) for a in arguments))
 
 
+def are_batched(tensors: Sequence[Any]) -> bool:
+    """Whether one of them stands for several, as in `is_grads_batched=True`."""
+    return any(isinstance(x, torch.Tensor) and _is_batched(x) for x in tensors)
+
+
+_is_batched = torch._C._functorch.is_legacy_batchedtensor
+
 Tensors = Sequence[Union[torch.Tensor, None]]
 
 
@@ -135,7 +142,7 @@ class Operators:
         self.library.impl(name, lambda *arguments: one(compute(*arguments)), "CompositeExplicitAutograd")
         torch.library.register_fake(qualified, lambda *arguments: one(fake(*arguments)), lib=self.library)
         self.library.impl(name, differentiable, "Autograd")
-        torch.library.register_vmap(qualified, self._batched(overload), lib=self.library)
+        torch.library.register_vmap(qualified, self._batched(overload, lambda *arguments: one(fake(*arguments))), lib=self.library)
         return overload
 
     # -- what is computed ------------------------------------------------------------
@@ -149,7 +156,7 @@ class Operators:
         inputs, others = self.split(arguments)
         return [kind.taken(x) for kind, x in zip(self.kinds, inputs)], others
 
-    def of(self, inputs: Sequence[Any]) -> list[torch.Tensor]:
+    def of(self, inputs: Sequence[Any]) -> list[Any]:
         return [inputs[k] for k in self.tensors]
 
     def _primal(self, *arguments: Any) -> list[torch.Tensor]:
@@ -201,9 +208,32 @@ class Operators:
         inputs, others = self.split(arguments)
         return self._fake_gradient(*inputs, others[-1]) + self._fake_tangent(*inputs)
 
+    # -- for functions that are none, where tensors are batched ----------------------
+
+    def gradients(self, inputs: Sequence[Any], cotangents: Sequence[torch.Tensor], needs: Sequence[bool]) -> list[Any]:
+        """For each input, or None."""
+        return self._needed(needs, self.gradient(*inputs, *cotangents, [needs[k] for k in self.tensors]))
+
+    def tangents(self, inputs: Sequence[Any], directions: Tensors) -> tuple[torch.Tensor, ...]:
+        """For each result."""
+        return _all(self.tangent(*inputs, *_zeros(self.of(directions), self.of(inputs))))
+
+    def seconds(self, inputs: Sequence[Any], cotangents: Sequence[torch.Tensor], directions: Tensors,
+                needs: Sequence[bool]) -> tuple[list[Any], tuple[torch.Tensor, ...]]:
+        """For each input, or None; for each result."""
+        along = _zeros(self.of(directions), self.of(inputs))
+        found = _all(self.second(*inputs, *cotangents, *along, [needs[k] for k in self.tensors]))
+        return self._needed(needs, found), found[len(self.tensors):]
+
+    def _needed(self, needs: Sequence[bool], of_tensors: Any) -> list[Any]:
+        found: list[Any] = [None] * len(self.kinds)
+        for k, x in zip(self.tensors, _all(of_tensors)):
+            found[k] = x if needs[k] else None
+        return found
+
     # -- vmap ------------------------------------------------------------------------
 
-    def _batched(self, overload: Any) -> Callable[..., Any]:
+    def _batched(self, overload: Any, fake: Callable[..., Any]) -> Callable[..., Any]:
         def several(info: Any, dims: Sequence[int | None], *arguments: Any) -> Any:
             if self.batching is None:
                 raise errors.BadArgument(f"the function of {self.title} is under `vmap`, for which it has no `vmap_method`; "
@@ -211,10 +241,23 @@ class Operators:
             def sample(k: int) -> Any:
                 return overload(*[x.select(dim, k) if isinstance(dim, int) else x for x, dim in zip(arguments, dims)])
             found = [sample(k) for k in range(info.batch_size)]
+            if not found:
+                like = fake(*[_sample_like(x, dim) if isinstance(dim, int) else x for x, dim in zip(arguments, dims)])
+                return _none_of(like), 0 if isinstance(like, torch.Tensor) else (0,) * len(like)
             if isinstance(found[0], torch.Tensor):
                 return torch.stack(found), 0
             return tuple(map(torch.stack, zip(*found))), (0,) * len(found[0])
         return several
+
+
+def _sample_like(tensor: torch.Tensor, dim: int) -> torch.Tensor:
+    """What a sample of none would be."""
+    return tensor.new_zeros([*tensor.shape[:dim], *tensor.shape[dim + 1:]])
+
+
+def _none_of(like: Any) -> Any:
+    """An empty batch."""
+    return like.new_empty((0, *like.shape)) if isinstance(like, torch.Tensor) else tuple(map(_none_of, like))
 
 
 def _like(tensor: torch.Tensor) -> torch.Tensor:

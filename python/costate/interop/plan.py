@@ -11,7 +11,7 @@ from costate.lang.data.annotations import NdarrayType
 from costate.lang.launch.arguments import ArrayParameter, ScalarParameter, TemplateParameter, VectorParameter
 from costate.lang.launch.kernel import Kernel
 
-from .launches import Launches
+from .launches import Launches, written
 
 #: How an output is made: like the argument of that number; of that shape; or what
 #: a function of the other arguments returns, a shape or a tensor to start with.
@@ -21,6 +21,8 @@ Output = Union[int, Sequence[int], Callable[..., Any]]
 class Plan:
     """What the calls of one function have in common."""
 
+    library: str   # whose functions they are
+
     def __init__(self, kernel: Any, outputs: Mapping[int, Output],
                  updates: Sequence[int], steps: int | None = None, **options: Any) -> None:
         self.kernel = kernel
@@ -28,7 +30,6 @@ class Plan:
         self.is_core = isinstance(kernel, _core.Kernel)
         self.name = kernel.name if self.is_core else kernel.__name__
         self.is_function = not self.is_core and not isinstance(kernel, Kernel)
-        self.sequence = Launches(kernel) if self.is_function else None
         self.title = f"function `{self.name}`" if self.is_function else f"kernel `{self.name}`"
         self.instance = () if self.is_core or self.is_function or kernel.instance is None else (kernel.instance,)
         self.types = self._types()
@@ -37,9 +38,16 @@ class Plan:
         if steps is None and options or steps is not None and steps < 1:
             raise errors.BadArgument(f"the function of {self.title} launches it {steps} times; give `steps`, "
                                      "from 1 on, with `snapshots` or `budget`")
+        for position in (*self.outputs, *self.updates):
+            if not hasattr(position, "__index__"):
+                raise errors.BadArgument(f"`outputs` and `updates` name arguments of {self.title} by their numbers, counted from 0, "
+                                         f"and {position!r} is none")
         self.results = sorted([*self.outputs, *self.updates])
+        self.sequence = Launches(kernel, self.results, self.require_result) if self.is_function else None
         self.inputs = [i for i in range(len(self.types)) if i not in self.outputs]
-        self.names, self.defaults = self._parameters()
+        self.signature = self._signature()
+        self.names = list(self.signature.parameters)
+        self.defaults = {p.name: p.default for p in self.signature.parameters.values() if p.default is not p.empty}
         self.replays = steps is not None or self.is_function  # the gradient needs what arrays held before the launch
         self._check()
 
@@ -64,14 +72,13 @@ class Plan:
                 f"the function of {self.title} has no output; name the "
                 "arguments that the kernel writes in `outputs` or `updates`")
 
-    def _parameters(self) -> tuple[list[str], dict[str, Any]]:
-        """The names of the inputs, and what is passed where nothing is given."""
+    def _signature(self) -> inspect.Signature:
+        """Of the inputs."""
         if self.is_core:
-            return [f"argument {i}" for i in self.inputs], {}
+            return inspect.Signature([inspect.Parameter(f"argument_{i}", inspect.Parameter.POSITIONAL_ONLY) for i in self.inputs])
         signature = inspect.signature(self.kernel) if self.is_function else self.kernel.signature
         parameters = list(signature.parameters.values())[len(self.instance):]
-        used = [parameters[i] for i in self.inputs]
-        return [p.name for p in used], {p.name: p.default for p in used if p.default is not inspect.Parameter.empty}
+        return inspect.Signature([parameters[i].replace(annotation=inspect.Parameter.empty) for i in self.inputs])
 
     def is_scalar(self, position: int) -> bool:
         kind = self.types[position]
@@ -141,12 +148,23 @@ class Plan:
 
     def prepared(self, values: Sequence[Any], own: Any = None) -> tuple[Any, Sequence[Any], Any, list[Callable[[], None]]]:
         """(what launches, its arguments, what it has found elsewhere, what happens after a launch), or with what another
-        launch has found."""
-        if self.is_core:
-            return self.kernel, values, None, []
+        launch has found. A kernel that writes an input is refused."""
         if self.sequence is not None:
-            return self.sequence, values, None, []
-        return self.kernel.prepared((*self.instance, *values), own)  # type: ignore[no-any-return]
+            return self.sequence, values, None, []   # which looks at each of its launches
+        core, passed, found, after = ((self.kernel, values, None, []) if self.is_core else
+                                      self.kernel.prepared((*self.instance, *values), own))
+        for k in () if core is None else written(core):
+            for i, value in enumerate(values):
+                if value is passed[k]:
+                    self.require_result(i)
+        return core, passed, found, after
+
+    def require_result(self, position: int) -> None:
+        """Of an argument that is written."""
+        if position not in self.results:
+            raise errors.BadArgument(
+                f"{self.title} writes argument {position} (counted from 0), which the function of {self.library} takes for an "
+                "input; name it in `outputs`, or in `updates` if the kernel also reads what it held before")
 
 
 class Constants:
