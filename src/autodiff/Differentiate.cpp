@@ -7,6 +7,7 @@
 #include "autodiff/cut/Budget.h"
 #include "autodiff/cut/Cut.h"
 #include "autodiff/forward/Forward.h"
+#include "autodiff/gather/Unfold.h"
 #include "autodiff/replay/Fetches.h"
 #include "autodiff/replay/Intact.h"
 #include "autodiff/replay/Owners.h"
@@ -328,6 +329,7 @@ FailureOr<Derivative> differentiateReverse(
     Cuts cuts, const sizing::Policy &policy, Checks checks, Unkept unkept) {
   refusal.code = ErrorCode::NotDifferentiable;
   inlineUnlessDerived(primal);
+  unfoldLoops(primal);
   expandFetches(primal);
   if (failed(refuseBlocks(primal)) || failed(refuseGradient(primal)) ||
       failed(checkFetches(primal, active, Products::OfOwn)) ||

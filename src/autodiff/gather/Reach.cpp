@@ -5,9 +5,11 @@ using namespace mlir;
 namespace costate::autodiff {
 
 /// Further neighbours are no neighbours.
-static constexpr int64_t farthest = 64;
+static constexpr int64_t farthest = int64_t(1) << 24;
 /// Most work items that one element of a border is reached by.
 static constexpr int64_t mostItems = 8;
+/// Where a constant is about the extent.
+static constexpr int64_t likelyItems = 3;
 
 bool Reach::isSloped(size_t step) const {
   return steps->all[step].value.coefficient(steps->index) == slope;
@@ -32,10 +34,10 @@ Affine Reach::target(size_t step, int64_t number) const {
 int64_t Reach::length(size_t step, const Affine &extent,
                       SmallVectorImpl<Affine> &assumed) const {
   Affine length = steps->end(step, extent) - steps->all[step].from;
-  int64_t most = length.constant;
-  length.constant = 0;
-  if (!length.isConstant())
-    assumed.push_back(-length);
+  if (length.isConstant())
+    return length.constant;
+  int64_t most = isExtent(-length.constant) ? likelyItems : length.constant;
+  assumed.push_back(-length + most);
   return most;
 }
 
@@ -88,11 +90,15 @@ candidates(const Reach &reach, const Affine &extent,
 
 /// Whether a number lies at the beginning of the range rather than at its end.
 static bool isEarly(const Affine &number, const Affine &extent) {
+  if (number.isConstant() && !extent.isConstant())
+    return !isExtent(number.constant);
   return 2 * estimate(number) < estimate(extent);
 }
 
 /// Whether most work items are in an interval, and not only some at a border.
 static bool isLong(const Affine &length, const Affine &extent) {
+  if (length.isConstant() && !extent.isConstant())
+    return isExtent(length.constant);
   return 2 * estimate(length) >= estimate(extent);
 }
 

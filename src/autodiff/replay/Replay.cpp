@@ -319,11 +319,11 @@ bool readsOwnStore(const Writes &writes, ir::LoadOp load) {
 
 static LogicalResult checkLateAdditions(ir::RangeOp range) {
   SmallVector<ArrayAccess> accesses = accessesIn(range);
-  llvm::DenseMap<Value, Operation *> late;
+  Writes late;
   for (const ArrayAccess &access : accesses)
     if (auto update = dyn_cast<ir::AtomicAddOp>(access.op))
       if (!update.getExclusive() && isa<FloatType>(update.getValue().getType()))
-        late.try_emplace(access.array, update);
+        late[access.array].push_back(access);
   for (const ArrayAccess &access : accesses)
     if (auto take = dyn_cast<ir::AtomicTakeOp>(access.op);
         take && !take.getExclusive()) {
@@ -335,14 +335,18 @@ static LogicalResult checkLateAdditions(ir::RangeOp range) {
              "`deterministic`";
       return failure();
     }
+  auto isFixed = [&](Value symbol) { return isUniform(symbol, range); };
   for (const ArrayAccess &access : accesses) {
-    Operation *update = late.lookup(access.array);
-    if (!update || isa<ir::AtomicAddOp>(access.op))
+    SmallVector<ArrayAccess> updates = late.lookup(access.array);
+    auto *update = llvm::find_if(updates, [&](const ArrayAccess &update) {
+      return !certainlyApart(access, update, isFixed);
+    });
+    if (update == updates.end() || isa<ir::AtomicAddOp>(access.op))
       continue;
     InFlightDiagnostic error = access.op->emitError(
         "a deterministic range makes its additions at its end, but this "
         "element, or its adjoint, may be added to before");
-    error.attachNote(update->getLoc()) << "the addition is made here";
+    error.attachNote(update->op->getLoc()) << "the addition is made here";
     error.attachNote() << "use elements whose index is the index of the range, "
                           "or a constant multiple of it plus a constant; or do "
                           "one of the two in a range of its own";

@@ -30,10 +30,21 @@ int64_t estimate(const Affine &form) {
   return sum;
 }
 
+Affine Steps::likely(const Affine &extent) const {
+  if (extent.isConstant())
+    return extent;
+  int64_t most = 0;
+  for (const Step &step : all)
+    if (step.from.isConstant())
+      most = std::max(most, step.from.constant);
+  return isExtent(most) ? Affine(most + 1) : extent;
+}
+
 size_t Steps::longest(const Affine &extent) const {
   size_t found = 0;
+  const Affine most = likely(extent);
   auto length = [&](size_t step) {
-    return estimate(end(step, extent) - all[step].from);
+    return estimate(end(step, most) - all[step].from);
   };
   for (size_t step = 1; step < all.size(); ++step)
     if (length(step) > length(found))

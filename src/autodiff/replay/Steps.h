@@ -30,6 +30,8 @@ struct Steps {
   const Affine &end(size_t step, const Affine &extent) const {
     return step + 1 < all.size() ? all[step + 1].from : extent;
   }
+  /// A constant that is too large to be a border is about the extent.
+  Affine likely(const Affine &extent) const;
   /// The longest step, as far as extents can be guessed.
   size_t longest(const Affine &extent) const;
 };
@@ -49,6 +51,9 @@ private:
   ir::RangeOp range;
   llvm::DenseMap<mlir::Value, std::unique_ptr<Steps>> known;
 };
+
+/// Whether a constant is no number of neighbours, but an extent.
+inline bool isExtent(int64_t constant) { return constant > 16; }
 
 /// How large a form is, if what it is made of is large.
 int64_t estimate(const Affine &form);

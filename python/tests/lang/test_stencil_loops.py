@@ -1,0 +1,152 @@
+"""Gradients of stencils that are written with loops in a work item, and with extents that are numbers of the source: additions
+are gathered, and gradients are exact differences of polynomials of low degree in multiples of powers of 2."""
+
+import importlib.util
+import os
+
+import numpy as np
+import pytest
+
+import costate as ti
+
+ARCH = getattr(ti, os.environ.get("COSTATE_DEVICE") or "cpu")
+N = 24
+
+#: Loops over elements of which each has its own, and over neighbours.
+LOOPS = {
+    "rows": """
+    for i in range(1, n - 1):
+        for j in range(1, n - 1):
+            w[i, j] = u[i - 1, j] * u[i, j] + u[i + 1, j] + a[i, j] * u[i, j - 1]""",
+    "rows in place": """
+    for i in range(n):
+        for j in range(n):
+            w[i, j] += u[max(i - 1, 0), j] * a[i, j]""",
+    "rows of different lengths": """
+    for i in range(1, n - 1):
+        for j in range(1, n - 1 - i % 3):
+            w[i, j] = u[i - 1, j] * u[i, j + 1]""",
+    "rows that depend on the element before": """
+    for i in range(1, n - 1):
+        for j in range(1, n - 1):
+            w[i, j] = u[i, j] + 0.5 * w[i, j - 1]""",
+    "window": """
+    for i, j in ti.ndrange((1, n - 1), (1, n - 1)):
+        s = 0.0
+        for b in range(-1, 2):
+            for c in range(-1, 2):
+                s += u[i + b, j + c] * a[i, j]
+        w[i, j] = s""",
+    "window from the index on": """
+    for i, j in ti.ndrange((2, n - 1), (1, n - 1)):
+        s = 0.0
+        for b in range(i - 2, i + 1, 1):
+            s += u[b, j] * u[i, j]
+        w[i, j] = s""",
+    "window of one loop": """
+    for i, j in ti.ndrange((1, n - 1), (1, n - 1)):
+        s = 0.0
+        for b, c in ti.ndrange(3, 2):
+            if b != c:
+                s += (b + 2 * c) * u[i + b - 1, j + c - 1] * a[b, c]
+        w[i, j] = s""",
+    "periodic window": """
+    for i, j in u:
+        s = 0.0
+        for b in range(-1, 2):
+            s += u[(i + b) % n, j] * u[i, (j + 2 * b) % n]
+        w[i, j] = s""",
+    "window backwards, left early": """
+    for i, j in ti.ndrange((2, n - 2), n):
+        s = 0.0
+        for b in range(2, -3, -1):
+            if s < 4.0:
+                s += u[i + b, j]
+        w[i, j] = s * a[i, j]""",
+}
+#: Borders of arrays whose extent is N; larger ones work too.
+BORDERS = {
+    "remainder": "w[i, j] = u[(i + 1) % N, j] * u[i, j] + u[(i - 1 + N) % N, j] + u[i, (j + 2) % N] * a[i, j] + u[i, (j - 1) % N]",
+    "clamped": "w[i, j] = u[min(i + 1, N - 1), j] * u[i, j] + u[max(i - 2, 0), j] + u[i, min(j + 2, N - 1)] * a[i, j]",
+    "one-sided": "w[i, j] = (u[i + 1, j] if i < N - 1 else u[i, j]) * a[i, j] + (u[i, j - 1] if j > 0 else u[i, N - 1])",
+}
+
+
+def kernel(path, source):
+    array = "ti.types.ndarray(ti.f64, 2)"
+    path.write_text(f"import costate as ti\n\nN = {N}\n\n@ti.kernel\ndef step(u: {array}, a: {array}, w: {array}):\n    n = u.shape[0]\n{source}\n")
+    spec = importlib.util.spec_from_file_location("stencil", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.step
+
+
+def check(path, source, side, **options):
+    """Along a direction; returns the gradients."""
+    ti.init(arch=ARCH, default_fp=ti.f64, **options)
+    step, numbers = kernel(path, source), np.random.default_rng(side)
+    arrays = [ti.ndarray(ti.f64, (side, side), needs_grad=True) for _ in range(3)]
+    values, ways = ([numbers.integers(-3, 4, (side, side)) / 4 for _ in range(3)] for _ in range(2))
+    seed = numbers.integers(-2, 3, (side, side)) / 2
+
+    def result(scale):
+        for array, value, way in zip(arrays, values, ways):
+            array.from_numpy(value + scale * way)
+        step(*arrays)
+        return (seed * arrays[2].to_numpy()).sum()
+
+    slope = (result(1 / 64) - result(-1 / 64)) * 32
+    result(0)
+    for array, value in zip(arrays, values):
+        array.from_numpy(value)
+        array.grad.fill(0.0)
+    with ti.ad.Tape():
+        step(*arrays)
+        arrays[2].grad.from_numpy(seed)
+    found = [array.grad.to_numpy() for array in arrays]
+    assert sum((one * way).sum() for one, way in zip(found, ways)) == pytest.approx(slope, rel=1e-9, abs=1e-9)
+    return found, step, arrays
+
+
+@pytest.mark.parametrize("side", [6, 41])
+@pytest.mark.parametrize("name", LOOPS)
+def test_loops(tmp_path, name, side):
+    found = [check(tmp_path / "loops.py", LOOPS[name], side, **options)[0] for options in ({}, {"debug": True}, {"cpu_max_num_threads": 1})]
+    for other in found[1:]:
+        assert all(np.array_equal(one, two) for one, two in zip(found[0], other))
+
+
+@pytest.mark.parametrize("side", [N, N + 1, N + 2, N + 3, 2 * N - 1, 2 * N + 5])
+@pytest.mark.parametrize("name", BORDERS)
+def test_extents_that_are_numbers(tmp_path, name, side):
+    source = f"    for i, j in {'ti.ndrange(N, N)' if name == 'one-sided' else 'u'}:\n        {BORDERS[name]}"
+    found = [check(tmp_path / "borders.py", source, side, **options)[0] for options in ({}, {"debug": True}, {"cpu_max_num_threads": 1})]
+    for other in found[1:]:
+        assert all(np.array_equal(one, two) for one, two in zip(found[0], other))
+
+
+@pytest.mark.skipif(ARCH != ti.cpu, reason="CPUs have ranges in the report")
+@pytest.mark.parametrize("name, source", [*((name, LOOPS[name]) for name in ("rows", "window", "window of one loop", "periodic window")),
+                                          ("remainder", "    for i, j in u:\n        " + BORDERS["remainder"])])
+def test_report_says_that_additions_are_gathered(tmp_path, name, source):
+    _, step, arrays = check(tmp_path / "stencil.py", source, 41)
+    assert "as lanes; additions: gathered" in step.report(*arrays)
+
+
+@pytest.mark.skipif(ARCH != ti.cpu, reason="order of additions")
+def test_elements_of_other_times_are_others(tmp_path):
+    """With `deterministic` too: a step adds to what it does not use."""
+    ti.init(arch=ARCH, default_fp=ti.f64, deterministic=True)
+    u = ti.field(ti.f64, (3, 16), needs_grad=True)
+
+    @ti.kernel
+    def step(t: int):
+        for i in range(1, 15):
+            u[t + 1, i] = u[t, i - 1] + 2 * u[t, i + 1] * u[t, i]
+
+    u.from_numpy(np.arange(48).reshape(3, 16) / 8)
+    step(0)
+    u.grad.fill(0.0)
+    u.grad[1, 5] = 1.0
+    step.grad(0)
+    assert u.grad.to_numpy()[0].tolist() == [0] * 4 + [1, 1.5, 1.25] + [0] * 9
