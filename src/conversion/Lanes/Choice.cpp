@@ -374,7 +374,7 @@ private:
       if (isa<LoopLikeOpInterface>(op))
         live = std::max(live, liveIn(op));
     });
-    return std::min({saves ? 2u : 8u, mostLanes / lanes, values / live,
+    return std::min({saves ? 4u : 8u, mostLanes / lanes, values / live,
                      mostOperations / operations});
   }
 
