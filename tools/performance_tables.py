@@ -276,6 +276,18 @@ def functions(n):
                                                                      for type in ("f32", "f64") for by in ("", "_glibc", "_libmvec"))]
 
 
+def budgets(n):
+    for case, choices in (("wave", ("everything", "64 snapshots", "16 snapshots", "64 snapshots, unknown", "16 snapshots, unknown")),
+                          ("growth", ("everything", "512MB", "128MB")), ("points", ("everything", "400MB", "100MB")),
+                          ("loop", ("everything", "64MB", "1MB", "64kB")), ("while", ("everything", "64MB", "1MB", "64kB"))):
+        for choice in choices:
+            name = f"{case}, {choice}"
+            time = n("gradient_ms", name)
+            if time is not None:
+                yield [name, short(time), ratio(time, n("gradient_ms", f"{case}, everything")), short(n("launches_per_step", name), 4),
+                       short(n("peak_bytes", name) / 1e6)]
+
+
 def cpu_sums(n):
     for size, title in ((65536, "65,536"), (1 << 22, "4,194,304")):
         yield [title, *(over_primal(n, f"{size}-f32-{kind}") for kind in ("sum", "each"))]
@@ -347,6 +359,8 @@ MEASUREMENTS = {
     "scatter": 3 * ["./dev bench scatter --threads 1 2 --processor-time"],
     "demo": 3 * [f"./dev bench demo {ALONE}"],
     "launches": 3 * ["./dev bench python"],
+    "budgets": 2 * ["./dev bench budgets --threads 1"],
+    "budgets-cuda": 2 * ["./dev bench budgets --device cuda"],
     "stencils-cuda": ["./dev bench stencils --device cuda"],
     "tapes-cuda": [f"{COMPARE} --only tapes --rounds 1 --min-time 0.01 --no-budgets"],
     "sums-cuda": [f"{COMPARE} --only reads --rounds 2 --min-time 0.02"],
@@ -362,6 +376,7 @@ MEASUREMENTS = {
                   f"{GRANTED} {TAPES} {SHORT} --device vulkan --label '2 GB'"],
 }
 
+BUDGETS = ["recording or loop, what is kept", "gradient", "ratio", "launches", "MB"]
 BOTH = "with `--device cuda` and `vulkan`"
 TABLES = {
     "adbench": Table(
@@ -397,6 +412,8 @@ TABLES = {
     "demo": Table("demo", "`./dev bench demo --threads 1`", ["kernel", "primal", "gradient", "ratio"], demo),
     "launches": Table("launches", "`./dev bench python`, µs", ["launch", "µs", "over C++"], launches),
     "imports": Table("launches", "`./dev bench python`, processor time", ["", "ms"], imports),
+    "budgets": Table("budgets", "`./dev bench budgets --threads 1`", BUDGETS, budgets),
+    "budgets-cuda": Table("budgets-cuda", "`./dev bench budgets --device cuda`", BUDGETS, budgets),
     "stencils-cuda": Table(
         "stencils-cuda", "`./dev bench stencils --device cuda`",
         ["border", *(f"{dims} D, {kind}{body}" for dims in (2, 3) for kind in ("f32", "f64") for body in ("", ", cube"))], spellings),

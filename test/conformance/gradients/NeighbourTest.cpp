@@ -109,6 +109,34 @@ Kernel levels() {
   });
 }
 
+/// A window, by a loop from the neighbour `first` before to the next one.
+Kernel window(int first) {
+  return alongRow("window", [&](Row u, Row k, Row w, Index i, Index n) {
+    Var<double> s = 0.0;
+    FOR (o, -first, 2) {
+      IF ((i + o >= 0) & (i + o < n)) {
+        s += u(i + o) * k(i);
+      }
+    }
+    w(i) = s * s;
+  });
+}
+
+/// Work items are rows. In place: a row goes on with what the element before
+/// has got; else iterations have elements of their own.
+Kernel rows(bool inPlace) {
+  return kernel("rows", [&](ArrayRef<double, 2> u, ArrayRef<double, 2> w) {
+    Index n = u.size(1);
+    parallel(u.size(0), [&](Index i) {
+      FOR (j, 1, n) {
+        Index above = max(i - 1, 0);
+        w(i, j) = u(above, j) * u(i, j - 1) +
+                  (inPlace ? 0.5 * w(i, j - 1) : 2.0 * w(i, j));
+      }
+    });
+  });
+}
+
 class Neighbours : public testing::TestWithParam<int> {};
 
 void expectGradientsAlongRow(int n, const Kernel &k) {
@@ -120,7 +148,7 @@ void expectGradientsAlongRow(int n, const Kernel &k) {
 
 TEST_P(Neighbours, AlongARow) {
   for (const Kernel &k : {oneSided(), inside(), clamped(), periodic(), chosen(),
-                          inPlace(), coarse()})
+                          inPlace(), coarse(), window(2)})
     expectGradientsAlongRow(GetParam(), k);
 }
 
@@ -134,6 +162,16 @@ TEST_P(Neighbours, InLevels) {
   auto u = active(randomValues(3 * n, 0.5, 1.5, 1), {3, n});
   Kernel k = levels();
   expectGradients({u}, {u}, k, u);
+}
+
+TEST_P(Neighbours, OfIterationsWithElementsOfTheirOwn) {
+  int64_t n = GetParam();
+  for (bool inPlace : {false, true}) {
+    auto u = active(randomValues(3 * n, 0.5, 1.5, 1), {3, n}),
+         w = active(randomValues(3 * n, 0.5, 1.5, 2), {3, n});
+    Kernel k = rows(inPlace);
+    expectGradients({u, w}, {w}, k, u, w);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Rows, Neighbours, testing::Values(1, 2, 3, 4, 19, 40));
