@@ -5,7 +5,9 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 
@@ -80,6 +82,123 @@ void normalizeLoops(Operation *root) {
     if (!isNormal(loop))
       normalize(loop);
   });
+}
+
+//===-- Loops that run once -----------------------------------------------===//
+
+namespace {
+
+/// What values are, as far as they follow from constants.
+class Known {
+public:
+  void set(Value value, Attribute number) { numbers[value] = number; }
+
+  Attribute of(Value value) const {
+    Attribute number = numbers.lookup(value);
+    if (!number)
+      matchPattern(value, m_Constant(&number));
+    return number;
+  }
+
+  void evaluate(Block &block) {
+    for (Operation &op : block.without_terminator())
+      if (op.getNumResults() == 1 && op.getNumRegions() == 0)
+        evaluate(&op);
+  }
+
+private:
+  void evaluate(Operation *op) {
+    auto isFalse = [](Attribute number) {
+      auto truth = dyn_cast_or_null<IntegerAttr>(number);
+      return truth && truth.getValue().isZero();
+    };
+    SmallVector<Attribute> operands;
+    for (Value operand : op->getOperands())
+      operands.push_back(of(operand));
+    if (isa<arith::AndIOp>(op) && llvm::any_of(operands, isFalse))
+      return set(op->getResult(0), *llvm::find_if(operands, isFalse));
+    SmallVector<OpFoldResult> found;
+    Operation *copy = op->clone(); // which folding may change
+    bool isFolded = succeeded(copy->fold(operands, found));
+    copy->destroy();
+    if (isFolded && found.size() == 1)
+      set(op->getResult(0), isa<Attribute>(found[0])
+                                ? cast<Attribute>(found[0])
+                                : of(cast<Value>(found[0])));
+  }
+
+  llvm::DenseMap<Value, Attribute> numbers;
+};
+
+} // namespace
+
+/// Whether the condition holds for these values of what the loop carries, if
+/// that is known.
+static std::optional<bool> goesOn(scf::WhileOp loop,
+                                  ArrayRef<Attribute> carried, Known &known) {
+  for (auto [argument, number] : llvm::zip(loop.getBeforeArguments(), carried))
+    known.set(argument, number);
+  known.evaluate(*loop.getBeforeBody());
+  auto truth = dyn_cast_or_null<BoolAttr>(
+      known.of(loop.getConditionOp().getCondition()));
+  return truth ? std::optional(truth.getValue()) : std::nullopt;
+}
+
+static bool runsOnce(scf::WhileOp loop) {
+  auto numbersOf = [](ValueRange values, const Known &known) {
+    return llvm::map_to_vector(values,
+                               [&](Value value) { return known.of(value); });
+  };
+  Known first, second;
+  if (goesOn(loop, numbersOf(loop.getInits(), first), first) != true)
+    return false;
+  for (auto [argument, value] :
+       llvm::zip(loop.getAfterArguments(), loop.getConditionOp().getArgs()))
+    first.set(argument, first.of(value));
+  first.evaluate(*loop.getAfterBody());
+  return goesOn(loop, numbersOf(loop.getYieldOp().getOperands(), first),
+                second) == false;
+}
+
+/// A copy of a block's operations in front of `loop`.
+static IRMapping copied(Builder &b, Block &block, ValueRange arguments) {
+  IRMapping values;
+  values.map(block.getArguments(), arguments);
+  for (Operation &op : block.without_terminator())
+    b.clone(op, values);
+  return values;
+}
+
+static SmallVector<Value> mapped(const IRMapping &values, ValueRange of) {
+  return llvm::map_to_vector(
+      of, [&](Value value) { return values.lookupOrDefault(value); });
+}
+
+/// As a function with early returns is, or a block that `break` leaves.
+static void inlineBody(scf::WhileOp loop) {
+  Builder b(loop.getLoc(), loop);
+  scf::ConditionOp condition = loop.getConditionOp();
+  IRMapping before = copied(b, *loop.getBeforeBody(), loop.getInits());
+  IRMapping body =
+      copied(b, *loop.getAfterBody(), mapped(before, condition.getArgs()));
+  IRMapping last = copied(b, *loop.getBeforeBody(),
+                          mapped(body, loop.getYieldOp().getOperands()));
+  loop.replaceAllUsesWith(mapped(last, condition.getArgs()));
+  loop.erase();
+}
+
+bool inlineLoopsThatRunOnce(Operation *root) {
+  bool changed = false;
+  root->walk([&](scf::WhileOp loop) {
+    bool isPlain = loop->getDiscardableAttrs().empty() &&
+                   llvm::all_of(loop.getBeforeBody()->without_terminator(),
+                                [](Operation &op) { return isPure(&op); });
+    if (!isPlain || !runsOnce(loop))
+      return;
+    inlineBody(loop);
+    changed = true;
+  });
+  return changed;
 }
 
 static scf::WhileOp withCounter(scf::WhileOp loop) {

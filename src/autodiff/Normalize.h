@@ -7,6 +7,10 @@
 
 namespace costate::autodiff {
 
+/// Puts the body of a `while` that certainly runs once, as its flags are
+/// constants, in its place; whether there was one.
+bool inlineLoopsThatRunOnce(mlir::Operation *root);
+
 /// Gives every `scf.for` in `root` the bounds 0 and a trip count, and the
 /// step 1.
 void normalizeLoops(mlir::Operation *root);

@@ -10,10 +10,14 @@
 #include "autodiff/replay/Stores.h"
 #include "ir/Functions.h"
 
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+
 namespace costate::autodiff {
 
 #define GEN_PASS_DEF_DIFFERENTIATEREVERSE
 #define GEN_PASS_DEF_DIFFERENTIATEFORWARD
+#define GEN_PASS_DEF_INLINELOOPSTHATRUNONCE
 #define GEN_PASS_DEF_NORMALIZELOOPS
 #define GEN_PASS_DEF_INLINECALLS
 #define GEN_PASS_DEF_PRUNE
@@ -122,6 +126,18 @@ struct EraseOverwritten : impl::EraseOverwrittenBase<EraseOverwritten> {
 
 struct NormalizeLoops : impl::NormalizeLoopsBase<NormalizeLoops> {
   void runOnOperation() override { normalizeLoops(getOperation()); }
+};
+
+struct InlineLoopsThatRunOnce
+    : impl::InlineLoopsThatRunOnceBase<InlineLoopsThatRunOnce> {
+  void runOnOperation() override {
+    if (!inlineLoopsThatRunOnce(getOperation()))
+      return;
+    OpPassManager passes(getOperation()->getName());
+    passes.addPass(createCanonicalizerPass());
+    if (failed(runPipeline(passes, getOperation())))
+      signalPassFailure();
+  }
 };
 
 struct InlineCalls : impl::InlineCallsBase<InlineCalls> {

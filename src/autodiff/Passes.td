@@ -85,6 +85,28 @@ def DifferentiateForward : Pass<"differentiate-forward", "::mlir::ModuleOp"> {
                            "mlir::arith::ArithDialect"];
 }
 
+def InlineLoopsThatRunOnce : Pass<"inline-loops-that-run-once"> {
+  let summary = "no loop around what runs once";
+  let description = [{
+    A function that returns early is a loop that each `return` leaves. Where constants of its flags say that a
+    `scf.while` runs once, its body takes its place:
+
+    ```mlir
+    // before
+    %r:2 = scf.while (%v = %zero, %has = %false) : (f64, i1) -> f64 {
+      %goes = arith.xori %has, %true : i1
+      scf.condition(%goes) %v : f64
+    } do {
+    ^bb0(%v: f64):
+      %w = ...
+      scf.yield %w, %true : f64, i1
+    }
+    // after
+    %w = ...
+    ```
+  }];
+}
+
 def NormalizeLoops : Pass<"normalize-loops"> {
   let summary = "loops from 0 to a trip count by 1";
   let description = [{

@@ -24,6 +24,7 @@ namespace costate::compiler {
 void addFirstPasses(OpPassManager &passes, bool contract) {
   passes.addPass(autodiff::createNormalizeLoops());
   passes.addPass(createCanonicalizerPass());
+  passes.addPass(autodiff::createInlineLoopsThatRunOnce());
   passes.addPass(createCSEPass());
   passes.addPass(createLoopInvariantCodeMotionPass());
   if (contract)

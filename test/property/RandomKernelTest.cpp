@@ -264,7 +264,7 @@ TEST(RandomKernel, RoundingsOfSumsAreNoFaults) {
 TEST(RandomKernel, GradientsOfIntactMemoryAreComparedToo) {
   const char *kernel = R"(
     (program 4
-      (var n i64 3)
+      (var n i64 2)
       (while 5 (lt i64 n 4)
         (for k 0 4 1
           (range (i 2)

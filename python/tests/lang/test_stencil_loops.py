@@ -64,6 +64,18 @@ LOOPS = {
                 s += u[i + b, j]
         w[i, j] = s * a[i, j]""",
 }
+HELPER = """
+@ti.func
+def at(u: ti.template(), i, j):
+    if i < 0 or i >= u.shape[0]:
+        return 0.0
+    elif j >= u.shape[1]:
+        return u[i, 0]
+    return u[i, j]
+"""
+LOOPS["helper that returns early"] = """
+    for i, j in u:
+        w[i, j] = at(u, i + 1, j) * u[i, j] + at(u, i - 1, j + 1) * a[i, j]"""
 #: Borders of arrays whose extent is N; larger ones work too.
 BORDERS = {
     "remainder": "w[i, j] = u[(i + 1) % N, j] * u[i, j] + u[(i - 1 + N) % N, j] + u[i, (j + 2) % N] * a[i, j] + u[i, (j - 1) % N]",
@@ -74,7 +86,7 @@ BORDERS = {
 
 def kernel(path, source):
     array = "ti.types.ndarray(ti.f64, 2)"
-    path.write_text(f"import costate as ti\n\nN = {N}\n\n@ti.kernel\ndef step(u: {array}, a: {array}, w: {array}):\n    n = u.shape[0]\n{source}\n")
+    path.write_text(f"import costate as ti\n\nN = {N}\n{HELPER}\n@ti.kernel\ndef step(u: {array}, a: {array}, w: {array}):\n    n = u.shape[0]\n{source}\n")
     spec = importlib.util.spec_from_file_location("stencil", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -126,7 +138,7 @@ def test_extents_that_are_numbers(tmp_path, name, side):
 
 
 @pytest.mark.skipif(ARCH != ti.cpu, reason="CPUs have ranges in the report")
-@pytest.mark.parametrize("name, source", [*((name, LOOPS[name]) for name in ("rows", "window", "window of one loop", "periodic window")),
+@pytest.mark.parametrize("name, source", [*((name, LOOPS[name]) for name in ("rows", "window", "window of one loop", "periodic window", "helper that returns early")),
                                           ("remainder", "    for i, j in u:\n        " + BORDERS["remainder"])])
 def test_report_says_that_additions_are_gathered(tmp_path, name, source):
     _, step, arrays = check(tmp_path / "stencil.py", source, 41)
