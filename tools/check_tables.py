@@ -96,7 +96,7 @@ def check_faults(tests, problems):
 
 
 def check_benchmarks(problems):
-    names = {"micro", "python", "stencils", "instructions"} | {name for path in (ROOT / "benchmark").rglob("*.cpp")
+    names = {"micro", "python", "stencils", "instructions", "budgets"} | {name for path in (ROOT / "benchmark").rglob("*.cpp")
                                    for name in BENCH.findall(path.read_text())}
     for path in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")):
         named = {name for command in BENCHES.findall(path.read_text()) for name in command.split()}

@@ -4,7 +4,7 @@ using namespace mlir;
 
 namespace costate::autodiff {
 
-/// Further neighbours are no neighbours.
+/// Further ones might overflow.
 static constexpr int64_t farthest = int64_t(1) << 24;
 /// Most work items that one element of a border is reached by.
 static constexpr int64_t mostItems = 8;

@@ -75,10 +75,10 @@ costate.kernel @together(%x: !costate.array<f64, 1>, %n: i64) {
   }
 }
 
-// What saves has two: records take memory.
+// What saves has four: records take memory.
 // CHECK-LABEL: llvm.func internal @saves.chunk0
-// CHECK-SAME:    costate.vector_lanes = 32
-// CHECK:         arith.cmpi slt, %{{.*}} : vector<32xi64>
+// CHECK-SAME:    costate.vector_lanes = 64
+// CHECK:         arith.cmpi slt, %{{.*}} : vector<64xi64>
 costate.kernel @saves(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>) {
   %c0 = arith.constant 0 : i64
   %c1 = arith.constant 1 : i64

@@ -1,17 +1,17 @@
 // RUN: costate-opt %s --mark-reductions --sum-in-ranges --outline-ranges --form-lanes=bits=512 | FileCheck %s
 // RUN: costate-opt %s --mark-reductions --sum-in-ranges --outline-ranges --form-lanes=lanes=32 | FileCheck %s --check-prefix=FORCED
 
-// A row of two work items would save for 32 lanes.
+// A row of two work items would save for 64 lanes.
 // CHECK-LABEL: llvm.func internal @saves.chunk0
-// CHECK-SAME:    costate.vector_lanes = 32
-// CHECK:         %[[FEW:.*]] = arith.constant 2 : i64
+// CHECK-SAME:    costate.vector_lanes = 64
+// CHECK:         %[[FEW:.*]] = arith.constant 4 : i64
 // CHECK:         %[[SHORT:.*]] = arith.cmpi sle, %{{.*}}, %[[FEW]] : i64
 // CHECK:         scf.if %[[SHORT]] {
 // CHECK:           tape.push record(0) %{{.*}} : f32
 // CHECK:           tape.pop record(0) : f32
 // CHECK:         } else {
-// CHECK:           tape.push record(0) %{{.*}} : vector<32xf32>
-// CHECK:           tape.pop record(0) : vector<32xf32>
+// CHECK:           tape.push record(0) %{{.*}} : vector<64xf32>
+// CHECK:           tape.pop record(0) : vector<64xf32>
 // FORCED-LABEL: llvm.func internal @saves.chunk0
 // FORCED-NOT:     tape.push record(0) %{{.*}} : f32
 // FORCED:         tape.push record(0) %{{.*}} : vector<32xf32>
@@ -38,13 +38,13 @@ costate.kernel @saves(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>) {
   }
 }
 
-// So would one that saves nothing in its loop take as long as 32.
+// So would one that saves nothing in its loop take as long as 64.
 // CHECK-LABEL: llvm.func internal @once.chunk0
-// CHECK-SAME:    costate.vector_lanes = 32
+// CHECK-SAME:    costate.vector_lanes = 64
 // CHECK:         scf.if
 // CHECK:           tape.push record(0) %{{.*}} : f32
 // CHECK:         } else {
-// CHECK:           tape.push record(0) %{{.*}} : vector<32xf32>
+// CHECK:           tape.push record(0) %{{.*}} : vector<64xf32>
 costate.kernel @once(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>) {
   %c0 = arith.constant 0 : i64
   %c1 = arith.constant 1 : i64
