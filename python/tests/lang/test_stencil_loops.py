@@ -162,3 +162,44 @@ def test_elements_of_other_times_are_others(tmp_path):
     u.grad[1, 5] = 1.0
     step.grad(0)
     assert u.grad.to_numpy()[0].tolist() == [0] * 4 + [1, 1.5, 1.25] + [0] * 9
+
+
+#: The slices that a step reads and writes, of four; whether they are known to be different ones.
+SLICES = {"1 - c": ("c", "1 - c", True), "t % 2": ("c % 2", "(c + 1) % 2", True), "t % 4": ("c % 4", "(c + 2) % 4", True),
+          "2 * t": ("2 * c", "2 * c + 1", True), "ti.select": ("ti.select(c == 0, 1, 3)", "c % 2 * 2", True), "t % 3": ("c % 3", "(c + 1) % 3", False)}
+
+
+@pytest.mark.parametrize("c", [0, 1])
+@pytest.mark.parametrize("name", SLICES)
+def test_slices_that_alternate(tmp_path, name, c):
+    read, write, is_known = SLICES[name]
+    ti.init(arch=ARCH, default_fp=ti.f64)
+    (tmp_path / "slices.py").write_text(f"""
+import costate as ti
+
+@ti.kernel
+def step(u: ti.types.ndarray(ti.f64, 2), c: int):
+    for i in range(1, u.shape[1] - 1):
+        u[{write}, i] = u[{read}, i - 1] * u[{read}, i] + u[{read}, i + 1]
+""")
+    spec = importlib.util.spec_from_file_location("slices", tmp_path / "slices.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    u = ti.ndarray(ti.f64, (4, 40), needs_grad=True)
+    numbers = np.random.default_rng(c)
+    value, way = numbers.integers(-3, 4, (2, 4, 40)) / 4
+    seed = numbers.integers(-2, 3, (4, 40)) / 2
+
+    def result(scale):
+        u.from_numpy(value + scale * way)
+        module.step(u, c)
+        return (seed * u.to_numpy()).sum()
+
+    slope = (result(1 / 64) - result(-1 / 64)) * 32
+    result(0)
+    u.grad.from_numpy(seed)
+    module.step.grad(u, c)
+    assert (u.grad.to_numpy() * way).sum() == slope
+    if ARCH == ti.cpu:
+        report = module.step.report(u, c)
+        assert ("gathered" in report and "check of memory" not in report) == is_known

@@ -1,5 +1,7 @@
 #include "autodiff/replay/Affine.h"
 
+#include "ir/Kernel.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 
@@ -89,6 +91,55 @@ Affine Affine::of(Value index) {
       return ofExtension(extension);
   }
   return ofSymbol(index);
+}
+
+//===-- Modulo a power of 2 -----------------------------------------------===//
+
+static Affine reduced(const Affine &form, int64_t modulus) {
+  Affine rest = form.constant & (modulus - 1);
+  for (auto [symbol, coefficient] : form.terms)
+    if (int64_t its = coefficient & (modulus - 1))
+      rest.terms[symbol] = its;
+  return rest;
+}
+
+static Affine residueOf(Value value, int64_t modulus) {
+  APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant)))
+    return reduced(constant.getSExtValue(), modulus);
+  Operation *op = value.getDefiningOp();
+  auto of = [&](unsigned k) { return residueOf(op->getOperand(k), modulus); };
+  auto isWide = [](Value one) {
+    return one.getType().getIntOrFloatBitWidth() >= 32;
+  };
+  if (isa_and_nonnull<arith::AddIOp, arith::SubIOp>(op))
+    return reduced(of(0).add(of(1), isa<arith::AddIOp>(op) ? 1 : -1), modulus);
+  if (isa_and_nonnull<arith::MulIOp>(op) &&
+      matchPattern(op->getOperand(1), m_ConstantInt(&constant)))
+    return reduced(of(0) * (constant.getSExtValue() & (modulus - 1)), modulus);
+  if (isa_and_nonnull<arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp>(op) &&
+      isWide(op->getOperand(0)) && isWide(value))
+    return of(0);
+  if (isa_and_nonnull<ir::RemOp>(op) &&
+      matchPattern(op->getOperand(1), m_ConstantInt(&constant)) &&
+      !constant.isZero() && (constant.getSExtValue() & (modulus - 1)) == 0)
+    return of(0);
+  if (isa_and_nonnull<arith::SelectOp>(op)) {
+    Affine yes = of(1), no = of(2);
+    if (isSame(yes, no))
+      return yes;
+  }
+  return Affine::ofSymbol(value);
+}
+
+bool differInParity(Value a, Value b, llvm::function_ref<bool(Value)> isFixed) {
+  return llvm::any_of(std::array<int64_t, 3>{2, 4, 8}, [&](int64_t modulus) {
+    Affine x = residueOf(a, modulus), y = residueOf(b, modulus);
+    auto fixed = [&](auto &term) { return isFixed(term.first); };
+    Affine difference = reduced(x - y, modulus);
+    return llvm::all_of(x.terms, fixed) && llvm::all_of(y.terms, fixed) &&
+           difference.isConstant() && difference.constant != 0;
+  });
 }
 
 /// Nothing that this is a multiple of wraps around within an array.

@@ -41,6 +41,12 @@ bool isAbove(const Affine &high, const Affine &low,
              llvm::function_ref<bool(mlir::Value)> varies,
              llvm::function_ref<bool(mlir::Value)> isCount);
 
+/// Whether two values certainly differ: modulo a power of 2, which numbers that
+/// wrap around keep, as `t % 2` and `(t + 1) % 2` do. Symbols that are not
+/// fixed may have another value in each.
+bool differInParity(mlir::Value a, mlir::Value b,
+                    llvm::function_ref<bool(mlir::Value)> isFixed);
+
 /// `a - b` if it is a constant.
 std::optional<int64_t> constantDifference(const Affine &a, const Affine &b);
 bool isSame(const Affine &a, const Affine &b);

@@ -38,7 +38,7 @@ bool certainlyApart(const ArrayAccess &a, const ArrayAccess &b,
   auto varies = [&](Value symbol) { return !isFixed(symbol); };
   for (auto [left, right] : llvm::zip(a.indices, b.indices)) {
     Affine l = Affine::of(left), r = Affine::of(right);
-    if (areApart(l, r, varies, isCount))
+    if (areApart(l, r, varies, isCount) || differInParity(left, right, isFixed))
       return true;
     auto fixed = [&](auto &term) { return isFixed(term.first); };
     if (!llvm::all_of(l.terms, fixed) || !llvm::all_of(r.terms, fixed))
@@ -215,8 +215,12 @@ private:
 
   Meeting meetingIn(Value counter) const {
     Meeting meeting{Meeting::Always};
-    for (auto [a, b] : llvm::zip(first.indices, second.indices))
+    auto isFixed = [&](Value symbol) { return !varies(symbol); };
+    for (auto [a, b] : llvm::zip(first.indices, second.indices)) {
+      if (differInParity(a, b, isFixed))
+        return {Meeting::Never};
       meeting = both(meeting, meetingOf(Affine::of(a), Affine::of(b), counter));
+    }
     return meeting;
   }
 
