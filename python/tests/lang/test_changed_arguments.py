@@ -98,6 +98,36 @@ def run(u: ti.types.ndarray(), y: ti.types.ndarray()):
     assert y.to_numpy().tolist() == [i + 3 * added for i in range(4)]
 
 
+def test_a_function_that_others_call_by_a_name_may_become_another(tmp_path):
+    (tmp_path / "kernel.py").write_text(f"""
+import costate as ti
+from {__name__} import bump, harmless
+
+inner = harmless
+
+@ti.func
+def outer(x: ti.template()):
+    inner(x)
+
+def make():
+    @ti.kernel
+    def run(y: ti.types.ndarray()):
+        for i in y:
+            k = i
+            for _ in range(2):
+                outer(k)
+            y[i] = k
+    return run
+""")
+    scope = {"__name__": "kernel"}
+    exec(compile((tmp_path / "kernel.py").read_text(), tmp_path / "kernel.py", "exec"), scope)
+    y = ti.ndarray(ti.i32, 3)
+    for inner, added in ((harmless, 0), (bump, 4), (harmless, 0)):
+        scope["inner"] = inner
+        scope["make"]()(y)
+        assert y.to_numpy().tolist() == [i + added for i in range(3)]
+
+
 def test_methods():
     y = ti.ndarray(ti.i32, 4)
     Bumper().run(y)

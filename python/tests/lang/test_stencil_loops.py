@@ -203,3 +203,36 @@ def step(u: ti.types.ndarray(ti.f64, 2), c: int):
     if ARCH == ti.cpu:
         report = module.step.report(u, c)
         assert ("gathered" in report and "check of memory" not in report) == is_known
+
+
+#: Indices in pieces with gaps between them, the longest at the start, in the middle or at the end.
+PIECES = ["i + 4 if i < 12 else (i + 40 if i < 24 else i + 80)", "i if i < 10 else (i + 100 if i < 20 else i + 200)",
+          "i if i < 2 else (i + 20 if i < 18 else i + 40)", "i + 60 if i < 20 else (i if i < 40 else i + 20)"]
+
+
+@pytest.mark.parametrize("bound", ["n", "{n}"])
+@pytest.mark.parametrize("piece", PIECES)
+def test_indices_in_pieces(tmp_path, piece, bound):
+    ti.init(arch=ARCH, default_fp=ti.f64)
+    for n in (1, 2, 5, 12, 18, 19, 24, 30, 60, 100):
+        file = tmp_path / f"pieces{n}.py"
+        file.write_text(f"""
+import costate as ti
+
+@ti.kernel
+def step(u: ti.types.ndarray(ti.f64, 1), w: ti.types.ndarray(ti.f64, 1), n: int):
+    for i in range({bound.format(n=n)}):
+        k = {piece}
+        w[i] = u[k]
+""")
+        spec = importlib.util.spec_from_file_location("pieces", file)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        u, w = (ti.ndarray(ti.f64, 320, needs_grad=True) for _ in range(2))
+        seed = np.random.default_rng(n).integers(-3, 4, 320) / 4
+        w.grad.from_numpy(seed)
+        module.step.grad(u, w, n)
+        expected = np.zeros(320)
+        for i in range(n):
+            expected[eval(piece)] += seed[i]
+        assert u.grad.to_numpy().tolist() == expected.tolist(), f"n = {n}"

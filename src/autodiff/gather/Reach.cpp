@@ -136,8 +136,10 @@ void bound(const Reach &reach, const Affine &extent, const Bounds &where,
       add(element, element + 1, false);
     }
   }
-  inner.lows.push_back(reach.shift(reach.main));
-  inner.highs.push_back(extent + reach.shift(reach.main));
+  // Others of its work items are on another step, also if conditions leave few.
+  Affine shift = reach.shift(reach.main);
+  inner.lows.push_back(reach.steps->all[reach.main].from + shift);
+  inner.highs.push_back(reach.steps->end(reach.main, extent) + shift);
 }
 
 } // namespace costate::autodiff

@@ -137,6 +137,15 @@ Kernel rows(bool inPlace) {
   });
 }
 
+/// Indices in three pieces with gaps between them, none of them long.
+Kernel pieces() {
+  return kernel("pieces", [](ArrayRef<double, 1> u, ArrayRef<double, 1> w) {
+    parallel(w.size(0), [&](Index i) {
+      w(i) = u(select(i < 2, i, select(i < 18, i + 20, i + 40)));
+    });
+  });
+}
+
 class Neighbours : public testing::TestWithParam<int> {};
 
 void expectGradientsAlongRow(int n, const Kernel &k) {
@@ -162,6 +171,14 @@ TEST_P(Neighbours, InLevels) {
   auto u = active(randomValues(3 * n, 0.5, 1.5, 1), {3, n});
   Kernel k = levels();
   expectGradients({u}, {u}, k, u);
+}
+
+TEST_P(Neighbours, InPieces) {
+  int n = GetParam();
+  auto u = active(randomValues(n + 40, 0.5, 1.5, 1)),
+       w = active(randomValues(n, 0.5, 1.5, 2));
+  Kernel k = pieces();
+  expectGradients({u, w}, {w}, k, u, w);
 }
 
 TEST_P(Neighbours, OfIterationsWithElementsOfTheirOwn) {

@@ -59,7 +59,6 @@ class Source:
         self._mangle()
         self._check_node()
         self._places: dict[tuple[int, int], _core.Loc] = {}
-        self.changes: dict[tuple[int, bool], set[str]] = {}   # of statements, see scan.py
 
     def _short_way(self) -> Any:
         """The tree, or None if it takes more than indentation to see where the function ends."""

@@ -16,7 +16,7 @@ from costate.lang.data.ranges import static
 from costate.lang.data.struct import Struct
 from costate.lang.trace.places import Place
 from costate.lang.trace.variables import variable_for
-from costate.lang.values.builder import require
+from costate.lang.values.builder import require, scanned
 from costate.lang.values.expr import NUMBERS, Expr
 from costate.lang.values.matrix import Matrix
 
@@ -100,7 +100,7 @@ class Frame:
 
     def changes(self, statement: ast.stmt, is_static: bool = False) -> set[str]:
         """The names that a statement changes; of constants, which calls of functions only pass on, and which may become others, fewer."""
-        known = self.source.changes if self._owner is None else self._changes_here
+        known = scanned(self.source) if self._owner is None else self._changes_here
         key = id(statement), is_static
         found = known.get(key)
         if found is None:

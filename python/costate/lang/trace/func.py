@@ -22,6 +22,7 @@ from costate.lang.trace.frame import Bound, Frame, Given
 from costate.lang.trace.places import Group
 from costate.lang.values import arith
 from costate.lang.values.describe import describe
+from costate.lang.values.builder import scanned
 from costate.lang.values.expr import NUMBERS, Expr, is_number, is_scalar, value_of
 from costate.lang.values.matrix import Matrix
 
@@ -90,7 +91,6 @@ class _Read:
 
     source: Any = None
     hints: Any = None
-    changed: set[str] | None = None
 
 
 class Func:
@@ -125,11 +125,13 @@ class Func:
     @property
     def changed(self) -> set[str]:
         """The template parameters that the function may assign, itself or by what it calls."""
-        if self.read.changed is None:
-            templates = self.read.changed = {p.name for p in self.parameters if is_template(self.hints.get(p.name))}   # where it calls itself
+        known = scanned(self.read)
+        if "changed" not in known:
+            templates = known["changed"] = {p.name for p in self.parameters if is_template(self.hints.get(p.name))}   # where it calls itself
             frame = Frame(self.function, self.source)
-            self.read.changed = {name for name in templates if frame.changed_in(name, self.body)}
-        return self.read.changed
+            known["changed"] = {name for name in templates if frame.changed_in(name, self.body)}
+        found: set[str] = known["changed"]
+        return found
 
     def changed_arguments(self, call: ast.Call) -> list[ast.expr]:
         """Those of a call that the function may assign."""

@@ -29,6 +29,12 @@ class NoKernel(QuadrantsRuntimeError):
     """What is only possible in a kernel was tried elsewhere."""
 
 
+def scanned(source: object) -> dict[Any, Any]:
+    """What this kernel keeps of a source; nothing without one."""
+    b = current()
+    return {} if b is None else b.scanned.setdefault(source, {})
+
+
 def require(what: str) -> Builder:
     builder = current()
     if builder is None:
@@ -99,6 +105,7 @@ class Builder:
         self.zeros: Any = None       # extent -> a private array of zeros, see linalg.py
         self.made: dict[Any, Any] = {}          # id -> (a list or dictionary of the kernel, `depth` where it was made)
         self.dynamic_loop: Any = None  # where the first loop stands that is not a range
+        self.scanned: dict[Any, dict[Any, Any]] = {}   # what is known of sources, while names mean what they mean now
         self.warned: set[object] = set()     # places of which the kernel has warned
         self.in_their_words: Callable[[str], str] = str    # a message about `ti.name`
         self.check: Any = None       # of the global data access rule, see ad/validation.py
