@@ -270,7 +270,7 @@ static bool hasLanes(const runtime::KernelCode &code) {
 std::vector<compiler::Derivation> BoundLaunch::waysToSaveLess() const {
   std::vector<compiler::Derivation> ways;
   bool isGpu = code.device != nullptr;
-  if (!isGradient() || !(code.growsTape || isGpu))
+  if (!isGradient() || !(mayLackTapes() || isGpu))
     return ways;
   compiler::Derivation alone = derivationOf(call, chain);
   alone.fromMemory = fromMemory;
@@ -286,7 +286,13 @@ std::vector<compiler::Derivation> BoundLaunch::waysToSaveLess() const {
   cut.lanes = 1;
   if (mayCut && mayDropLanes)
     ways.push_back(cut);
+  if (mayDropLanes && tapeBudget())
+    ways.push_back(alone);
   return ways;
+}
+
+bool BoundLaunch::mayLackTapes() const {
+  return code.growsTape || (tapeBudget() && code.recordBytes > 0);
 }
 
 profile::Span BoundLaunch::span() const {
@@ -317,7 +323,7 @@ BoundLaunch::launch(runtime::KeptLaunch kept,
     report = call.device->launch(request);
   };
   if (first == 0)
-    run(!code.growsTape);
+    run(!mayLackTapes());
   auto isDone = [&] {
     return report && (*report || !mayRepeat ||
                       report->error().code != ErrorCode::OutOfMemory);
@@ -339,7 +345,7 @@ BoundLaunch::launch(runtime::KeptLaunch kept,
       return *report;
     }
   }
-  if (kept.code == &code && code.growsTape && !code.device)
+  if (kept.code == &code && mayLackTapes() && !code.device)
     run(true);
   return *report;
 }

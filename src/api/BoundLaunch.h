@@ -24,6 +24,8 @@ public:
   bool fromMemory = false; ///< see Derivation
 
   bool isGradient() const { return chain.mode == Mode::Gradient; }
+  /// Whether tapes may not fit on a CPU: then other code runs instead.
+  bool mayLackTapes() const;
   /// A primal that gradients may reload stores of.
   bool canReload = false;
   /// The argument whose stores a gradient reloads, if there is one.

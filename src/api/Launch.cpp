@@ -172,7 +172,8 @@ bool KeptLaunches::gradientNeeds(size_t argument) const {
   if (found == byHand.end())
     return true;
   const runtime::KernelCode &code = found->launch->code;
-  return code.accesses[argument].needed || code.growsTape || code.device;
+  return code.accesses[argument].needed || found->launch->mayLackTapes() ||
+         code.device;
 }
 
 void KeptLaunches::forgetMemory() {

@@ -1,5 +1,6 @@
 """Loops whose gradients run them again from checkpoints: the bits are those of a gradient that saves all."""
 
+import math
 import os
 
 import numpy as np
@@ -734,3 +735,52 @@ def test_state_in_an_array_is_refused():
         with ti.ad.Tape(loss):
             run()
             add()
+
+
+@pytest.mark.skipif(_core.Device.best().name != "cpu", reason="tapes of threads")
+@pytest.mark.parametrize("lanes", [None, 1])
+@pytest.mark.parametrize("count", [5, 20, 33, 400, 512, 513])
+def test_few_iterations_fit_where_many_do(count, lanes):
+    """Of lanes, records of a few hundred iterations are larger than the budget, but no iteration is."""
+    ti.init(arch=ti.cpu, default_fp=ti.f64, tape_budget=400, cpu_max_num_threads=1)
+    x, y = (ti.field(ti.f64, 7, needs_grad=True) for _ in range(2))
+
+    @ti.kernel(lanes=lanes)
+    def run():
+        for i in x:
+            v = x[i]
+            for _ in range(count):
+                v = v + 0.01 * ti.sin(v)
+            y[i] = v
+
+    slopes = []
+    for k in range(7):
+        v, slope = 0.1 * k, 1.0
+        for _ in range(count):
+            v, slope = v + 0.01 * math.sin(v), slope * (1 + 0.01 * math.cos(v))
+        slopes.append(slope)
+    for k in range(7):
+        x[k] = 0.1 * k
+    y.grad.fill(1.0)
+    run.grad()
+    assert x.grad.to_numpy().tolist() == pytest.approx(slopes, rel=1e-12)
+    assert 0 < _largest_tape(run) <= 400
+
+
+@pytest.mark.skipif(_core.Device.best().name != "cpu", reason="tapes of threads")
+def test_few_iterations_of_large_values_are_divided():
+    ti.init(arch=ti.cpu, default_fp=ti.f64, tape_budget=20_000, cpu_max_num_threads=1)
+    x, y = (ti.field(ti.f64, 2, needs_grad=True) for _ in range(2))
+
+    @ti.kernel
+    def run():
+        for i in x:
+            m = ti.Matrix([[x[i] * (a + 1) + 0.1 * b for a in range(6)] for b in range(6)])
+            for _ in range(32):
+                m = 0.05 * (m @ m) + m.transpose() * ti.sin(m[0, 1])
+            y[i] = m[2, 3]
+
+    x.fill(0.4)
+    y.grad.fill(1.0)
+    run.grad()
+    assert 0 < _largest_tape(run) <= 20_000

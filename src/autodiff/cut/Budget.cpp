@@ -16,8 +16,10 @@ namespace {
 /// Whether it saves too little to be cut, whatever it does.
 bool isShort(Operation *op) {
   constexpr int64_t few = 32;
+  constexpr unsigned small = 8;
   std::optional<int64_t> count = tape::constantCount(op);
-  return count && *count <= few && loopsOf(*tape::bodyOf(op)).empty();
+  return count && *count <= few && op->getNumResults() <= small &&
+         loopsOf(*tape::bodyOf(op)).empty();
 }
 
 class Planner {
