@@ -65,9 +65,10 @@ static void addOutlinedPasses(OpPassManager &passes, const Options &options,
                                              .fastMath = options.fastMath}));
 }
 
-static void addReductionPasses(OpPassManager &passes) {
+static void addReductionPasses(OpPassManager &passes, unsigned mostSums) {
   passes.addNestedPass<ir::KernelOp>(conversion::createSumInLoops());
-  passes.addNestedPass<ir::KernelOp>(conversion::createMarkReductions());
+  passes.addNestedPass<ir::KernelOp>(
+      conversion::createMarkReductions({.most = mostSums}));
 }
 
 void addHostPasses(OpPassManager &passes, const Options &options) {
@@ -80,7 +81,7 @@ void addHostPasses(OpPassManager &passes, const Options &options) {
     passes.addNestedPass<ir::KernelOp>(autodiff::createGatherAdditions());
     passes.addNestedPass<ir::KernelOp>(
         autodiff::createChooseRemainders({.splits = true}));
-    addReductionPasses(passes);
+    addReductionPasses(passes, /*mostSums=*/64); // in vectors, or the stack
     passes.addNestedPass<ir::KernelOp>(conversion::createSumInRanges());
     passes.addNestedPass<ir::KernelOp>(conversion::createSkipZeroAdjoints());
     if (options.fastMath)
@@ -112,7 +113,7 @@ void addDevicePasses(OpPassManager &passes, const Options &options,
   passes.addNestedPass<ir::KernelOp>(conversion::createPackRecords());
   // Whoever looks for errors waits for them anyway.
   if (!options.debug && !options.findNan) {
-    addReductionPasses(passes);
+    addReductionPasses(passes, /*mostSums=*/16); // in registers
     passes.addNestedPass<ir::KernelOp>(
         conversion::createPlaceTapes({.deterministic = options.deterministic,
                                       .fastMath = options.fastMath,

@@ -56,6 +56,13 @@ LOOPS = {
         for b in range(-1, 2):
             s += u[(i + b) % n, j] * u[i, (j + 2 * b) % n]
         w[i, j] = s""",
+    "many weights": """
+    for i, j in ti.ndrange((2, n - 2), (2, n - 2)):
+        s = 0.0
+        for b in range(5):
+            for c in range(5):
+                s += a[b, c] * u[i + b - 2, j + c - 2]
+        w[i, j] = s""",
     "window backwards, left early": """
     for i, j in ti.ndrange((2, n - 2), n):
         s = 0.0
@@ -138,7 +145,7 @@ def test_extents_that_are_numbers(tmp_path, name, side):
 
 
 @pytest.mark.skipif(ARCH != ti.cpu, reason="CPUs have ranges in the report")
-@pytest.mark.parametrize("name, source", [*((name, LOOPS[name]) for name in ("rows", "window", "window of one loop", "periodic window", "helper that returns early")),
+@pytest.mark.parametrize("name, source", [*((name, LOOPS[name]) for name in ("rows", "window", "window of one loop", "periodic window", "many weights", "helper that returns early")),
                                           ("remainder", "    for i, j in u:\n        " + BORDERS["remainder"])])
 def test_report_says_that_additions_are_gathered(tmp_path, name, source):
     _, step, arrays = check(tmp_path / "stencil.py", source, 41)
@@ -236,3 +243,35 @@ def step(u: ti.types.ndarray(ti.f64, 1), w: ti.types.ndarray(ti.f64, 1), n: int)
         for i in range(n):
             expected[eval(piece)] += seed[i]
         assert u.grad.to_numpy().tolist() == expected.tolist(), f"n = {n}"
+
+
+@pytest.mark.parametrize("first", ["(j + 1) % u.shape[1]", "(j + 1) % n", "min(j + 1, u.shape[1] - 1)", "(j + 1) % 40", "min(j + 1, 39)",
+                                   "j + 1 if j < u.shape[1] - 1 else 0"])
+@pytest.mark.parametrize("bound", ["m", "31"])
+def test_fewer_work_items_than_elements(tmp_path, first, bound):
+    """Adjoints of results that no work item writes are not asked."""
+    ti.init(arch=ARCH, default_fp=ti.f64)
+    file = tmp_path / "fewer.py"
+    array = "ti.types.ndarray(ti.f64, 2)"
+    file.write_text(f"""
+import costate as ti
+
+@ti.kernel
+def step(u: {array}, w: {array}, n: int, m: int):
+    for i, j in ti.ndrange({bound}, {bound}):
+        w[i, j] = u[i, {first}] + u[i, j + 2]
+""")
+    spec = importlib.util.spec_from_file_location("fewer", file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for m in (31,) if bound == "31" else (3, 8, 20, 31, 36):
+        for n, k in ((44, m), (max(m + 2, 40), m + 1), (90, m + 5)):
+            u, w = (ti.ndarray(ti.f64, shape, needs_grad=True) for shape in ((n, n), (k, k)))
+            seed = np.arange(1, k * k + 1).reshape(k, k).astype(float)
+            w.grad.from_numpy(seed)
+            module.step.grad(u, w, n, m)
+            expected = np.zeros((n, n))
+            for j in range(m):
+                expected[:m, eval(first, {"j": j, "u": u, "n": n, "min": min})] += seed[:m, j]
+                expected[:m, j + 2] += seed[:m, j]
+            assert u.grad.to_numpy().tolist() == expected.tolist(), f"{m} of {n}"

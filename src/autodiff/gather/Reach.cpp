@@ -136,10 +136,12 @@ void bound(const Reach &reach, const Affine &extent, const Bounds &where,
       add(element, element + 1, false);
     }
   }
-  // Others of its work items are on another step, also if conditions leave few.
+  // Others of its work items are on another step, also if conditions leave few;
+  // an end that is no number may lie behind the extent.
   Affine shift = reach.shift(reach.main);
   inner.lows.push_back(reach.steps->all[reach.main].from + shift);
   inner.highs.push_back(reach.steps->end(reach.main, extent) + shift);
+  inner.highs.push_back(extent + shift);
 }
 
 } // namespace costate::autodiff

@@ -75,8 +75,8 @@ private:
 
 class Marker {
 public:
-  explicit Marker(ir::RangeOp range)
-      : range(range), region(range.getBodyRegion()), common(range) {
+  Marker(ir::RangeOp range, size_t most)
+      : most(most), range(range), region(range.getBodyRegion()), common(range) {
     auto pivots = range.getBody()->getOps<tape::PivotOp>();
     if (!pivots.empty())
       pivot = *pivots.begin();
@@ -193,7 +193,7 @@ private:
     };
     auto same = llvm::find_if(known, isSame);
     if (same == known.end()) {
-      if (known.size() == mostReductions)
+      if (known.size() == most)
         return std::nullopt;
       same = known.insert(known.end(), access);
     }
@@ -216,7 +216,7 @@ private:
     return moved;
   }
 
-  static constexpr size_t mostReductions = 16;
+  const size_t most; ///< elements of a range
   ir::RangeOp range;
   Region &region;
   tape::PivotOp pivot;
@@ -226,8 +226,10 @@ private:
 };
 
 struct MarkReductions : impl::MarkReductionsBase<MarkReductions> {
+  using MarkReductionsBase::MarkReductionsBase;
+
   void runOnOperation() override {
-    getOperation().walk([](ir::RangeOp range) { Marker(range).run(); });
+    getOperation().walk([&](ir::RangeOp range) { Marker(range, most).run(); });
   }
 };
 

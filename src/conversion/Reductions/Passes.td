@@ -65,7 +65,7 @@ def MarkReductions : Pass<"mark-reductions", "::costate::ir::KernelOp"> {
     the element once, in an order that depends on the extents only. Nothing else
     in the range may read or overwrite the array, and the addition must belong to
     the reverse sweep if there is one, since forward sweeps may run more than
-    once. A range has 16 of them at most.
+    once. A range has `most` of them.
 
     Other additions whose indices do not follow from those of the range are marked
     `costate.common`: lanes of a warp that come to them together add up first. If
@@ -82,6 +82,8 @@ def MarkReductions : Pass<"mark-reductions", "::costate::ir::KernelOp"> {
     }
     ```
   }];
+  let options = [Option<"most", "most", "unsigned", "16",
+                        "elements of a range that have a sum: registers of a GPU">];
 }
 
 def SumInRanges : Pass<"sum-in-ranges", "::costate::ir::KernelOp"> {

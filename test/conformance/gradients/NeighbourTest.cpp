@@ -146,6 +146,17 @@ Kernel pieces() {
   });
 }
 
+/// Fewer work items than elements: borders of the array are none of the range.
+Kernel fewer(bool wraps) {
+  return kernel("fewer", [&](ArrayRef<double, 1> u, ArrayRef<double, 1> w,
+                             ArrayRef<double, 1> items) {
+    Index n = u.size(0);
+    parallel(items.size(0), [&](Index i) {
+      w(i) = u(wraps ? (i + 1) % n : min(i + 1, n - 1)) + u(i + 2);
+    });
+  });
+}
+
 class Neighbours : public testing::TestWithParam<int> {};
 
 void expectGradientsAlongRow(int n, const Kernel &k) {
@@ -179,6 +190,19 @@ TEST_P(Neighbours, InPieces) {
        w = active(randomValues(n, 0.5, 1.5, 2));
   Kernel k = pieces();
   expectGradients({u, w}, {w}, k, u, w);
+}
+
+TEST_P(Neighbours, OfFewerWorkItemsThanElements) {
+  int n = GetParam();
+  for (int more : {2, 3, 4, 13}) {
+    auto u = active(randomValues(n + more, 0.5, 1.5, 1)),
+         w = active(randomValues(n + 9, 0.5, 1.5, 2)),
+         items = active(randomValues(n, 0.5, 1.5, 3));
+    for (bool wraps : {false, true}) {
+      Kernel k = fewer(wraps);
+      expectGradients({u, w}, {w}, k, u, w, items);
+    }
+  }
 }
 
 TEST_P(Neighbours, OfIterationsWithElementsOfTheirOwn) {
