@@ -56,6 +56,19 @@ LOOPS = {
         for b in range(-1, 2):
             s += u[(i + b) % n, j] * u[i, (j + 2 * b) % n]
         w[i, j] = s""",
+    "borders that are chosen by value": """
+    for i, j in u:
+        left = u[i - 1, j] if i > 0 else u[n - 1, j]
+        below = u[i, j - 1] if j > 0 else u[i, j]
+        right = 0.0
+        if i < n - 1:
+            right = u[i + 1, j]
+        else:
+            right = u[0, j]
+        w[i, j] = left * u[i, j] + right * a[i, j] + below""",
+    "values that are chosen by data": """
+    for i, j in u:
+        w[i, j] = (u[i, j] if a[i, j] > 0.1 else u[n - 1 - i, j]) * (u[i, j] if a[i, j] > 0.3 else a[i, 0])""",
     "many weights": """
     for i, j in ti.ndrange((2, n - 2), (2, n - 2)):
         s = 0.0
@@ -145,7 +158,7 @@ def test_extents_that_are_numbers(tmp_path, name, side):
 
 
 @pytest.mark.skipif(ARCH != ti.cpu, reason="CPUs have ranges in the report")
-@pytest.mark.parametrize("name, source", [*((name, LOOPS[name]) for name in ("rows", "window", "window of one loop", "periodic window", "many weights", "helper that returns early")),
+@pytest.mark.parametrize("name, source", [*((name, LOOPS[name]) for name in ("rows", "window", "window of one loop", "periodic window", "many weights", "borders that are chosen by value", "helper that returns early")),
                                           ("remainder", "    for i, j in u:\n        " + BORDERS["remainder"])])
 def test_report_says_that_additions_are_gathered(tmp_path, name, source):
     _, step, arrays = check(tmp_path / "stencil.py", source, 41)

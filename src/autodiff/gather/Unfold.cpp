@@ -130,6 +130,73 @@ void unrollLoops(ir::RangeOp range) {
   (void)applyPatternsGreedily(range->getRegion(0), {}, config);
 }
 
+//===-- Choices of elements -----------------------------------------------===//
+
+/// Whether a branch does nothing but load what it yields, perhaps.
+bool onlyLoads(Block &block) {
+  return llvm::all_of(block.without_terminator(), [](Operation &op) {
+    return isa<ir::LoadOp>(op) || (op.getNumRegions() == 0 && isPure(&op));
+  });
+}
+
+/// The loads of one array, one of them in each branch, of which one is the
+/// result of `branch`.
+std::optional<std::pair<ir::LoadOp, ir::LoadOp>> loadsOf(scf::IfOp branch,
+                                                         unsigned number) {
+  auto load = [&](scf::YieldOp yield) -> ir::LoadOp {
+    auto found = yield.getOperand(number).getDefiningOp<ir::LoadOp>();
+    bool isOwn =
+        found && found->getBlock() == yield->getBlock() && found->hasOneUse();
+    return isOwn ? found : ir::LoadOp();
+  };
+  ir::LoadOp yes = load(branch.thenYield()), no = load(branch.elseYield());
+  if (!yes || !no || yes.getArray() != no.getArray() ||
+      yes->getAttrDictionary() != no->getAttrDictionary())
+    return std::nullopt;
+  return std::pair(yes, no);
+}
+
+/// A load of the one or the other element becomes one of an index that is the
+/// one or the other, if the branches do nothing else.
+void chooseIndices(scf::IfOp branch) {
+  if (branch.getNumResults() == 0 || !onlyLoads(*branch.thenBlock()) ||
+      !onlyLoads(*branch.elseBlock()))
+    return;
+  SmallVector<std::pair<ir::LoadOp, ir::LoadOp>> loads;
+  for (unsigned k = 0; k < branch.getNumResults(); ++k) {
+    auto both = loadsOf(branch, k);
+    if (!both)
+      return;
+    loads.push_back(*both);
+  }
+  size_t all = 0;
+  for (Block *block : {branch.thenBlock(), branch.elseBlock()})
+    all += llvm::range_size(block->getOps<ir::LoadOp>());
+  if (all != 2 * loads.size())
+    return;
+  for (Block *block : {branch.thenBlock(), branch.elseBlock()})
+    for (Operation &op :
+         llvm::make_early_inc_range(block->without_terminator()))
+      if (!isa<ir::LoadOp>(op))
+        op.moveBefore(branch);
+  Builder b(branch.getLoc(), branch);
+  for (auto [k, both] : llvm::enumerate(loads)) {
+    auto [yes, no] = both;
+    SmallVector<Value> indices;
+    for (auto [one, other] : llvm::zip(yes.getIndices(), no.getIndices()))
+      indices.push_back(
+          b.createOrFold<arith::SelectOp>(branch.getCondition(), one, other));
+    auto load = cast<ir::LoadOp>(b.clone(*yes));
+    load.getIndicesMutable().assign(indices);
+    branch.getResult(k).replaceAllUsesWith(load.getResult());
+  }
+  branch.erase();
+}
+
+void chooseIndices(ir::RangeOp range) {
+  range.walk([](scf::IfOp branch) { chooseIndices(branch); });
+}
+
 //===-- Loops over elements -----------------------------------------------===//
 
 /// Whether an operation may run where it did not.
@@ -223,6 +290,7 @@ ir::RangeOp mergeLoop(ir::RangeOp range) {
 void unfoldLoops(ir::KernelOp kernel) {
   for (ir::RangeOp range : ir::all<ir::RangeOp>(kernel)) {
     unrollLoops(range);
+    chooseIndices(range);
     while (range)
       range = mergeLoop(range);
   }

@@ -122,6 +122,22 @@ Kernel window(int first) {
   });
 }
 
+/// A condition loads the one element or the other.
+Kernel byValue() {
+  return alongRow("by_value", [](Row u, Row k, Row w, Index i, Index n) {
+    Var<double> left = 0.0, right = 0.0;
+    IF (i > 0) {
+      left = u(i - 1);
+    }
+    ELSE { left = u(n - 1); }
+    IF (i < n - 1) {
+      right = u(i + 1);
+    }
+    ELSE { right = u(i); }
+    w(i) = left * right + k(i) * left;
+  });
+}
+
 /// Work items are rows. In place: a row goes on with what the element before
 /// has got; else iterations have elements of their own.
 Kernel rows(bool inPlace) {
@@ -168,7 +184,7 @@ void expectGradientsAlongRow(int n, const Kernel &k) {
 
 TEST_P(Neighbours, AlongARow) {
   for (const Kernel &k : {oneSided(), inside(), clamped(), periodic(), chosen(),
-                          inPlace(), coarse(), window(2)})
+                          inPlace(), coarse(), window(2), byValue()})
     expectGradientsAlongRow(GetParam(), k);
 }
 
