@@ -75,6 +75,90 @@ class Step:
         self.get(x)
 
 
+@ti.dataclass
+class Inner:
+    a: ti.f64
+
+    @ti.func
+    def inc(self):
+        self.a += 1
+
+
+@ti.dataclass
+class Outer:
+    x: ti.f64
+    i: Inner
+
+    @ti.func
+    def by_func(self):
+        double(self.x)
+
+    @ti.func
+    def by_itself(self):
+        self.x *= 2
+
+    @ti.func
+    def by_atomic(self):
+        ti.atomic_add(self.x, self.x)
+
+    @ti.func
+    def by_other(self):
+        self.by_itself()
+
+    @ti.func
+    def by_inner(self):
+        self.i.inc()
+        self.x = self.x * self.i.a
+
+
+@ti.func
+def double(q: ti.template()):
+    q *= 2.0
+
+
+METHODS = ("by_func", "by_itself", "by_atomic", "by_other", "by_inner")
+
+
+@pytest.mark.parametrize("how", METHODS)
+def test_methods_of_structs_that_are_template_parameters(tmp_path, how):
+    """Called by a function that gets the struct by value, and by a kernel whose argument it is."""
+    (tmp_path / "kernel.py").write_text(f"""
+import costate as ti
+from {__name__} import Inner, Outer
+
+@ti.func
+def via(s: ti.template()):
+    s.{how}()
+
+@ti.func
+def by_value(s: Outer):
+    via(s)
+    return s.x
+
+@ti.kernel
+def run(u: ti.types.ndarray(), y: ti.types.ndarray()):
+    for i in u:
+        y[i] = by_value(Outer(x=u[i], i=Inner(a=1.0)))
+
+@ti.kernel
+def argument(s: Outer, y: ti.types.ndarray()):
+    for i in range(1):
+        via(s)
+        y[i] = s.x
+""")
+    ti.init(arch=ti.cpu, default_fp=ti.f64)
+    scope = {"__name__": "kernel"}
+    exec(compile((tmp_path / "kernel.py").read_text(), tmp_path / "kernel.py", "exec"), scope)
+    u, y = (ti.ndarray(ti.f64, 2, needs_grad=True) for _ in range(2))
+    u.fill(3.0)
+    y.grad.fill(1.0)
+    scope["run"](u, y)
+    scope["run"].grad(u, y)
+    assert y.to_numpy().tolist() == [6, 6] and u.grad.to_numpy().tolist() == [2, 2]
+    scope["argument"](Outer(x=3.0, i=Inner(a=1.0)), y)
+    assert y.to_numpy()[0] == 6
+
+
 @pytest.mark.parametrize("call, added", [
     ("bump(k)", 2), ("bump(x=k)", 2), ("bump_through(k, i)", 2), ("bump_through(y=k, x=k)", 2), ("bump_often(3, k)", 3),
     ("apply(bump, k)", 2), ("Step(by=5).twice(k)", 10), ("harmless(k)", 0), ("read(u, k, i)", 0)])

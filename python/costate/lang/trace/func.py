@@ -124,12 +124,13 @@ class Func:
 
     @property
     def changed(self) -> set[str]:
-        """The template parameters that the function may assign, itself or by what it calls."""
+        """The template parameters that the function may assign, itself or by what it calls, methods of theirs too."""
         known = scanned(self.read)
         if "changed" not in known:
             templates = known["changed"] = {p.name for p in self.parameters if is_template(self.hints.get(p.name))}   # where it calls itself
             frame = Frame(self.function, self.source)
-            known["changed"] = {name for name in templates if frame.changed_in(name, self.body)}
+            known["changed"] = {name for name in templates
+                                if frame.changed_in(name, self.body) or calls_methods(self.source.node, name)}
         found: set[str] = known["changed"]
         return found
 
