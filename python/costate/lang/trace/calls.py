@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from costate.errors import CompilationError, Error, QuadrantsSyntaxError, QuadrantsTypeError, RecursiveCall
+from costate.lang.analysis.scan import arguments_of
 from costate.lang.base import dtypes
 from costate.lang.data.annotations import CompoundType
 from costate.lang.data.ranges import RangeOf, static
 from costate.lang.data.storage import Storage
+from costate.lang.data.struct import Struct
 from costate.lang.syntax.located import located
 from costate.lang.trace.arrays import TracedArray, has_traced
 from costate.lang.trace.func import Func
@@ -157,7 +159,7 @@ def call(visitor: Any, node: ast.Call) -> Any:
     by_reference = getattr(getattr(function, "func", function), "by_reference", False)
     get = visitor.place if by_reference else visitor.unused if function is len else visitor.value
     with visitor.frame.static_arguments(function is static):
-        args, options = _arguments(visitor, node, get)
+        args, options = _arguments(visitor, node, get, function)
     visitor.at(node)
     try:
         return invoke(visitor, function, args, options)
@@ -167,16 +169,41 @@ def call(visitor: Any, node: ast.Call) -> Any:
         raise
 
 
-def _arguments(visitor: Visitor, node: ast.Call, get: Callable[..., Any]) -> tuple[Any, ...]:
+def _is_passed_by_value(function: Any, key: int | str) -> bool:
+    """Of an argument, by its position or name."""
+    one = getattr(function, "func", function)
+    if not isinstance(one, Func):
+        return not getattr(one, "by_reference", False)
+    names = [p.name for p in one.parameters][one.instance is not None:]
+    return not one.passes_itself(key if isinstance(key, str) else names[key] if key < len(names) else "")
+
+
+def _may_change(node: ast.expr) -> bool:
+    return any(isinstance(inner, ast.Call) for inner in ast.walk(node))
+
+
+def _arguments(visitor: Visitor, node: ast.Call, get: Callable[..., Any], function: Any) -> tuple[Any, ...]:
     args: list[Any] = []
     options: dict[Any, Any] = {}
+    waiting = arguments_of(node)
+
+    def given(one: ast.expr, key: int | str) -> Any:
+        """A struct as it is before later arguments change it."""
+        waiting.pop(0)
+        value = get(one)
+        is_struct = isinstance(value, Struct) and _is_passed_by_value(function, key)
+        return value.get() if is_struct and any(map(_may_change, waiting)) else value
+
     for a in node.args:
         if isinstance(a, ast.Starred):
+            waiting.pop(0)
             args += visitor.spread(a)
         else:
-            args.append(get(a))
+            args.append(given(a, len(args)))
     for k in node.keywords:
-        more = visitor.mapping(k.value) if k.arg is None else {k.arg: get(k.value)}
+        if k.arg is None:
+            waiting.pop(0)
+        more = visitor.mapping(k.value) if k.arg is None else {k.arg: given(k.value, k.arg)}
         for name in more:
             if name in options:
                 raise QuadrantsTypeError(f"`{ast.unparse(node.func)}` got multiple values for `{name}`")

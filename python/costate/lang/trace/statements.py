@@ -136,6 +136,8 @@ class Statements(Expressions):
         if len(values) != len(targets):
             raise QuadrantsTypeError(f"{len(values)} values for {len(targets)} names")
         parts = given.elts if isinstance(given, (ast.Tuple, ast.List)) and len(given.elts) == len(values) else [given] * len(values)
+        # What structs hold before the first of them is assigned.
+        values = [part.get() if isinstance(part, Struct) and not self.frame.is_static(node) else part for part, node in zip(values, parts)]
         for one, part, node in zip(targets, values, parts):
             self.assign(one, part, node)
 
