@@ -57,6 +57,12 @@ PROGRAMS = {
     "template parameters": ("s = Pair(p=P(a=u[0]), q=P(a=u[1])); exchange(s.p, s.q); y[0] = s.p.a; y[1] = s.q.a", [[0, 1], [1, 0]]),
     "members": ("s = Pair(p=P(a=u[0]), q=P(a=u[1])); s.p, s.q = s.q, s.p; y[0] = s.p.a; y[1] = s.q.a", [[0, 1], [1, 0]]),
     "members by a method": ("s = Pair(p=P(a=u[0]), q=P(a=u[1])); s.swap(); y[0] = s.p.a; y[1] = s.q.a", [[0, 1], [1, 0]]),
+    "nested tuples": ("p = P(a=u[0]); q = P(a=u[1]); r = P(a=0.0); p, (q, r) = q, (r, p); y[0] = p.a; y[1] = r.a", [[0, 1], [1, 0]]),
+    "kept in a tuple": ("p = P(a=u[0]); old = (p,); p = P(a=u[1]); y[0] = old[0].a; y[1] = p.a", [[1, 0], [0, 1]]),
+    "kept in a list": ("p = P(a=u[0]); q = P(a=u[1]); t = [q, p]; p = t[0]; q = t[1]; y[0] = p.a; y[1] = q.a", [[0, 1], [1, 0]]),
+    "kept in a dictionary": ("""p = P(a=u[0]); old = {"p": p}; p = P(a=p.a + u[1]); y[0] = old["p"].a; y[1] = p.a""", [[1, 0], [1, 1]]),
+    "a list is a copy": ("p = P(a=u[0]); t = [p]; t[0].a += u[1]; y[0] = p.a; y[1] = t[0].a", [[1, 0], [1, 1]]),
+    "members of itself": ("s = Pair(p=P(a=u[0]), q=P(a=u[1])); s = ti.Struct(p=s.q, q=s.p); y[0] = s.p.a; y[1] = s.q.a", [[0, 1], [1, 0]]),
     "an argument that a later one changes": ("c = Counter(a=u[0]); y[0] = first(c, c.inc(u[1])); y[1] = c.a", [[1, 0], [1, 1]]),
     "by keywords": ("c = Counter(a=u[0]); y[0] = both(d=c, by=c.inc(u[1]), c=c); y[1] = c.a", [[11, 10], [1, 1]]),
 }

@@ -51,6 +51,7 @@ class Struct:
                       self._methods)
 
     def set(self, value: Any) -> None:
+        value = value.get() if isinstance(value, Struct) else value   # which may have members of this one
         for name in self._members:
             one = value.member(name)
             self.place_of(name).set(one.get() if _is_place(one) else one)
@@ -118,6 +119,18 @@ class Struct:
 
     def __repr__(self) -> Any:
         return repr(self._members)
+
+
+def with_structs(value: Any, change: Callable[[Struct], Any]) -> Any:
+    """A tuple, list or dictionary, or what is in it, with other structs; lists and dictionaries stay the same objects."""
+    if isinstance(value, Struct):
+        return change(value)
+    if type(value) is tuple:
+        return tuple([with_structs(one, change) for one in value])
+    for key, one in value.items() if type(value) is dict else enumerate(value) if type(value) is list else ():
+        if isinstance(one, (Struct, tuple, list, dict)):
+            value[key] = with_structs(one, change)
+    return value
 
 
 class StructElement:

@@ -12,7 +12,7 @@ from costate.errors import QuadrantsNameError, QuadrantsSyntaxError, QuadrantsTy
 from costate.lang.analysis.scan import with_assigned_elements
 from costate.lang.base import dtypes
 from costate.lang.data.storage import Storage
-from costate.lang.data.struct import Struct
+from costate.lang.data.struct import Struct, with_structs
 from costate.lang.syntax.located import located
 from costate.lang.syntax.source import unsupported
 from costate.lang.trace import calls, tiles
@@ -137,7 +137,7 @@ class Statements(Expressions):
             raise QuadrantsTypeError(f"{len(values)} values for {len(targets)} names")
         parts = given.elts if isinstance(given, (ast.Tuple, ast.List)) and len(given.elts) == len(values) else [given] * len(values)
         # What structs hold before the first of them is assigned.
-        values = [part.get() if isinstance(part, Struct) and not self.frame.is_static(node) else part for part, node in zip(values, parts)]
+        values = [part if self.frame.is_static(node) else with_structs(part, Struct.get) for part, node in zip(values, parts)]
         for one, part, node in zip(targets, values, parts):
             self.assign(one, part, node)
 
@@ -186,6 +186,8 @@ class Statements(Expressions):
         if isinstance(value, Struct):
             self.frame.bind(name, value.copied(partial(self.frame.variable, name)))
             return
+        if isinstance(value, (tuple, list, dict)) and not is_static:
+            value = with_structs(value, lambda one: one.copied(partial(self.frame.variable, name)))
         if isinstance(value, list) and value and all(map(is_scalar, value)) and name in with_assigned_elements(self.source):
             value = Matrix(value)
         if not is_value(value) or is_static and not self.frame.will_change(name, is_static=True):
