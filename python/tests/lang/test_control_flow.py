@@ -677,3 +677,33 @@ def test_break_in_a_loop_of_a_branch_that_is_known(chosen):
         return count
 
     assert k(100) == (4 if chosen else 6)
+
+
+def test_chains_call_only_what_is_needed():
+    calls = ti.field(ti.i32, shape=())
+
+    @ti.func
+    def given(x):
+        calls[None] += 1
+        return x
+
+    @ti.kernel
+    def one(z: ti.i32) -> ti.i32:
+        r = 0
+        if 0 < z < given(10):
+            r = 1
+        return r
+
+    @ti.kernel
+    def three(z: ti.i32) -> ti.i32:
+        r = 0
+        if 0 < given(z) < given(10) < given(5) + 10:
+            r = 1
+        return r
+
+    def outcome(kernel, z):
+        calls[None] = 0
+        return kernel(z), calls[None]
+
+    assert [outcome(one, z) for z in (0, 5, 10)] == [(0, 0), (1, 1), (0, 1)]
+    assert [outcome(three, z) for z in (0, 5, 10)] == [(0, 1), (1, 3), (0, 2)]

@@ -64,6 +64,14 @@ def _is_about(error: Any, node: ast.expr) -> None:
             pass
 
 
+class Held(ast.expr):
+    """An expression that has been evaluated."""
+
+    def __init__(self, held: Any) -> None:
+        super().__init__()
+        self.held = held
+
+
 class Expressions(Walker):
     """Methods `on_Name(node)` give places or values; `value(node)` reads places."""
 
@@ -201,13 +209,19 @@ class Expressions(Walker):
     def on_Compare(self, node: ast.Compare) -> Any:
         left = self.value(node.left)
         result = None
-        for op, right_node in zip(node.ops, node.comparators):
+        for k, (op, right_node) in enumerate(zip(node.ops, node.comparators)):
+            if k and any(isinstance(inner, ast.Call) for inner in ast.walk(right_node)):
+                rest = ast.Compare(Held(left), node.ops[k:], node.comparators[k:])
+                return self.short_circuit(True, result, ast.fix_missing_locations(ast.copy_location(rest, node)))
             right = self.value(right_node)
             self.at(node)
             one = self.compare(op, left, right)
             result = one if result is None else ops.logical_and(result, one)
             left = right
         return result
+
+    def on_Held(self, node: Held) -> Any:
+        return node.held
 
     def compare(self, op: ast.cmpop, a: Any, b: Any) -> Any:
         if isinstance(op, (ast.Is, ast.IsNot)):
