@@ -24,6 +24,17 @@ namespace {
 /// Iterations of all loops around an operation, and operations of a work item.
 constexpr int64_t mostNeighbours = 64, mostOperations = 2048;
 
+/// Whether a bound does not come from sums of i32, which wrap around: what
+/// Affine says of these holds for indices of arrays only.
+bool isExact(Value bound) {
+  Operation *op = bound.getDefiningOp();
+  if (isa_and_nonnull<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op))
+    return llvm::all_of(op->getOperands(), isExact);
+  auto extension = dyn_cast_or_null<arith::ExtSIOp>(op);
+  return !extension || !isa_and_nonnull<arith::AddIOp, arith::SubIOp>(
+                           extension.getIn().getDefiningOp());
+}
+
 /// How many numbers there are from `low` to `high`, if that is known; else 0.
 int64_t countBetween(Value low, Value high, Value step) {
   if (!matchPattern(step, m_One()))
@@ -31,6 +42,8 @@ int64_t countBetween(Value low, Value high, Value step) {
   auto count = high.getDefiningOp<ir::TripCountOp>();
   if (count && matchPattern(low, m_Zero()))
     return countBetween(count.getLo(), count.getHi(), count.getStep());
+  if (!isExact(low) || !isExact(high))
+    return 0;
   return constantDifference(Affine::of(high), Affine::of(low)).value_or(0);
 }
 
