@@ -1,6 +1,6 @@
 """Gradients within a budget beside gradients that save everything: launches, time and memory.
 
-    ./dev bench budgets [--device cpu|simt|cuda|vulkan] [--only WORD ...] [--scale F] [--threads N] [--json FILE]
+    ./dev bench budgets [--device cpu|simt|cuda|vulkan] [--only CASE ...] [--scale F] [--threads N] [--json FILE]
 
 - `wave`: 2,048 steps of a wave equation on two buffers of 512 x 512, each step in the place of the state before the last;
 - `growth`: 1,024 steps of 512 x 512 which spread, and grow by a kernel that overwrites what its own gradient needs;

@@ -3,6 +3,7 @@
 import pytest
 
 import costate as ti
+from written import load
 
 
 @ti.func
@@ -122,7 +123,7 @@ METHODS = ("by_func", "by_itself", "by_atomic", "by_other", "by_inner")
 @pytest.mark.parametrize("how", METHODS)
 def test_methods_of_structs_that_are_template_parameters(tmp_path, how):
     """Called by a function that gets the struct by value, and by a kernel whose argument it is."""
-    (tmp_path / "kernel.py").write_text(f"""
+    module = load(tmp_path / "kernel.py", f"""
 import costate as ti
 from {__name__} import Inner, Outer
 
@@ -147,15 +148,13 @@ def argument(s: Outer, y: ti.types.ndarray()):
         y[i] = s.x
 """)
     ti.init(arch=ti.cpu, default_fp=ti.f64)
-    scope = {"__name__": "kernel"}
-    exec(compile((tmp_path / "kernel.py").read_text(), tmp_path / "kernel.py", "exec"), scope)
     u, y = (ti.ndarray(ti.f64, 2, needs_grad=True) for _ in range(2))
     u.fill(3.0)
     y.grad.fill(1.0)
-    scope["run"](u, y)
-    scope["run"].grad(u, y)
+    module.run(u, y)
+    module.run.grad(u, y)
     assert y.to_numpy().tolist() == [6, 6] and u.grad.to_numpy().tolist() == [2, 2]
-    scope["argument"](Outer(x=3.0, i=Inner(a=1.0)), y)
+    module.argument(Outer(x=3.0, i=Inner(a=1.0)), y)
     assert y.to_numpy()[0] == 6
 
 
@@ -163,7 +162,7 @@ def argument(s: Outer, y: ti.types.ndarray()):
     ("bump(k)", 2), ("bump(x=k)", 2), ("bump_through(k, i)", 2), ("bump_through(y=k, x=k)", 2), ("bump_often(3, k)", 3),
     ("apply(bump, k)", 2), ("Step(by=5).twice(k)", 10), ("harmless(k)", 0), ("read(u, k, i)", 0)])
 def test_what_a_function_assigns(tmp_path, call, added):
-    (tmp_path / "kernel.py").write_text(f"""
+    module = load(tmp_path / "kernel.py", f"""
 import costate as ti
 from {__name__} import *
 
@@ -175,15 +174,13 @@ def run(u: ti.types.ndarray(), y: ti.types.ndarray()):
             {call}
         y[i] = k
 """)
-    scope = {"__name__": "kernel"}
-    exec(compile((tmp_path / "kernel.py").read_text(), tmp_path / "kernel.py", "exec"), scope)
     u, y = ti.ndarray(ti.f32, (20, 20)), ti.ndarray(ti.i32, 4)
-    scope["run"](u, y)
+    module.run(u, y)
     assert y.to_numpy().tolist() == [i + 3 * added for i in range(4)]
 
 
 def test_a_function_that_others_call_by_a_name_may_become_another(tmp_path):
-    (tmp_path / "kernel.py").write_text(f"""
+    module = load(tmp_path / "kernel.py", f"""
 import costate as ti
 from {__name__} import bump, harmless
 
@@ -203,12 +200,10 @@ def make():
             y[i] = k
     return run
 """)
-    scope = {"__name__": "kernel"}
-    exec(compile((tmp_path / "kernel.py").read_text(), tmp_path / "kernel.py", "exec"), scope)
     y = ti.ndarray(ti.i32, 3)
     for inner, added in ((harmless, 0), (bump, 4), (harmless, 0)):
-        scope["inner"] = inner
-        scope["make"]()(y)
+        module.inner = inner
+        module.make()(y)
         assert y.to_numpy().tolist() == [i + added for i in range(3)]
 
 

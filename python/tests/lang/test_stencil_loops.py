@@ -1,13 +1,13 @@
 """Gradients of stencils that are written with loops in a work item, and with extents that are numbers of the source: additions
 are gathered, and gradients are exact differences of polynomials of low degree in multiples of powers of 2."""
 
-import importlib.util
 import os
 
 import numpy as np
 import pytest
 
 import costate as ti
+from written import load
 
 ARCH = getattr(ti, os.environ.get("COSTATE_DEVICE") or "cpu")
 N = 24
@@ -106,11 +106,7 @@ BORDERS = {
 
 def kernel(path, source):
     array = "ti.types.ndarray(ti.f64, 2)"
-    path.write_text(f"import costate as ti\n\nN = {N}\n{HELPER}\n@ti.kernel\ndef step(u: {array}, a: {array}, w: {array}):\n    n = u.shape[0]\n{source}\n")
-    spec = importlib.util.spec_from_file_location("stencil", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.step
+    return load(path, f"import costate as ti\n\nN = {N}\n{HELPER}\n@ti.kernel\ndef step(u: {array}, a: {array}, w: {array}):\n    n = u.shape[0]\n{source}\n").step
 
 
 def check(path, source, side, **options):
@@ -194,7 +190,7 @@ SLICES = {"1 - c": ("c", "1 - c", True), "t % 2": ("c % 2", "(c + 1) % 2", True)
 def test_slices_that_alternate(tmp_path, name, c):
     read, write, is_known = SLICES[name]
     ti.init(arch=ARCH, default_fp=ti.f64)
-    (tmp_path / "slices.py").write_text(f"""
+    module = load(tmp_path / "slices.py", f"""
 import costate as ti
 
 @ti.kernel
@@ -202,9 +198,6 @@ def step(u: ti.types.ndarray(ti.f64, 2), c: int):
     for i in range(1, u.shape[1] - 1):
         u[{write}, i] = u[{read}, i - 1] * u[{read}, i] + u[{read}, i + 1]
 """)
-    spec = importlib.util.spec_from_file_location("slices", tmp_path / "slices.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
     u = ti.ndarray(ti.f64, (4, 40), needs_grad=True)
     numbers = np.random.default_rng(c)
     value, way = numbers.integers(-3, 4, (2, 4, 40)) / 4
@@ -235,8 +228,7 @@ PIECES = ["i + 4 if i < 12 else (i + 40 if i < 24 else i + 80)", "i if i < 10 el
 def test_indices_in_pieces(tmp_path, piece, bound):
     ti.init(arch=ARCH, default_fp=ti.f64)
     for n in (1, 2, 5, 12, 18, 19, 24, 30, 60, 100):
-        file = tmp_path / f"pieces{n}.py"
-        file.write_text(f"""
+        module = load(tmp_path / f"pieces{n}.py", f"""
 import costate as ti
 
 @ti.kernel
@@ -245,9 +237,6 @@ def step(u: ti.types.ndarray(ti.f64, 1), w: ti.types.ndarray(ti.f64, 1), n: int)
         k = {piece}
         w[i] = u[k]
 """)
-        spec = importlib.util.spec_from_file_location("pieces", file)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
         u, w = (ti.ndarray(ti.f64, 320, needs_grad=True) for _ in range(2))
         seed = np.random.default_rng(n).integers(-3, 4, 320) / 4
         w.grad.from_numpy(seed)
@@ -264,9 +253,8 @@ def step(u: ti.types.ndarray(ti.f64, 1), w: ti.types.ndarray(ti.f64, 1), n: int)
 def test_fewer_work_items_than_elements(tmp_path, first, bound):
     """Adjoints of results that no work item writes are not asked."""
     ti.init(arch=ARCH, default_fp=ti.f64)
-    file = tmp_path / "fewer.py"
     array = "ti.types.ndarray(ti.f64, 2)"
-    file.write_text(f"""
+    module = load(tmp_path / "fewer.py", f"""
 import costate as ti
 
 @ti.kernel
@@ -274,9 +262,6 @@ def step(u: {array}, w: {array}, n: int, m: int):
     for i, j in ti.ndrange({bound}, {bound}):
         w[i, j] = u[i, {first}] + u[i, j + 2]
 """)
-    spec = importlib.util.spec_from_file_location("fewer", file)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
     for m in (31,) if bound == "31" else (3, 8, 20, 31, 36):
         for n, k in ((44, m), (max(m + 2, 40), m + 1), (90, m + 5)):
             u, w = (ti.ndarray(ti.f64, shape, needs_grad=True) for shape in ((n, n), (k, k)))

@@ -1,7 +1,6 @@
 """Gradients of random stencils: each element of an adjoint gathers what its neighbours have for it. Debug kernels
 add one after the other instead. All numbers are small multiples of powers of 2, so that sums have no order."""
 
-import importlib.util
 import itertools
 import os
 import random
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 
 import costate as ti
+from written import load
 
 ARCH = getattr(ti, os.environ.get("COSTATE_DEVICE") or "cpu")
 NAMES = "ijk"
@@ -92,17 +92,9 @@ class Stencil:
         return "\n".join(head + ["        " + line for line in lines]) + "\n"
 
 
-def load(path, source):
-    path.write_text(source)
-    spec = importlib.util.spec_from_file_location("stencil", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.step
-
-
 def gradients(path, source, shape, seed, flag, **options):
     ti.init(arch=ARCH, **options)
-    step = load(path, source)
+    step = load(path, source).step
     numbers = np.random.default_rng(seed)
     u, a, w = (ti.ndarray(ti.f64, shape, needs_grad=True) for _ in range(3))
     u.from_numpy(numbers.integers(-3, 4, shape) / 2)
@@ -132,7 +124,7 @@ def test_report_names_what_is_gathered_by_line(tmp_path, deterministic):
     step = load(tmp_path / "stencil.py", "\n".join([
         "import costate as ti", "", "@ti.kernel", "def step(u: ti.types.ndarray(ti.f64, 1), w: ti.types.ndarray(ti.f64, 1)):",
         "    for i in ti.ndrange((1, u.shape[0] - 1)):", "        before = u[i - 1] * u[i - 1]", "        after = u[i + 1] * u[i]",
-        "        w[i] = before + after"]))
+        "        w[i] = before + after"])).step
     u, w = (ti.ndarray(ti.f64, 30, needs_grad=True) for _ in range(2))
     step.grad(u, w)
     assert "additions: gathered (lines 6, 7)" in step.report(u, w)

@@ -3,6 +3,7 @@
 import pytest
 
 import costate as ti
+from written import load
 
 P = ti.types.struct(a=ti.f64)
 
@@ -72,8 +73,7 @@ PROGRAMS = {
 def test_values_and_gradients(tmp_path, name):
     ti.init(arch=ti.cpu, default_fp=ti.f64)
     body, slopes = PROGRAMS[name]
-    file = tmp_path / "kernel.py"
-    file.write_text(f"""
+    module = load(tmp_path / "kernel.py", f"""
 import costate as ti
 from {__name__} import *
 
@@ -82,17 +82,15 @@ def run(u: ti.types.ndarray(), y: ti.types.ndarray()):
     for i in range(1):
         {body}
 """)
-    scope = {"__name__": "kernel"}
-    exec(compile(file.read_text(), file, "exec"), scope)
     u, y = (ti.ndarray(ti.f64, 2, needs_grad=True) for _ in range(2))
     u[0], u[1] = 3.0, 7.0
-    scope["run"](u, y)
+    module.run(u, y)
     assert y.to_numpy().tolist() == [3 * a + 7 * b for a, b in slopes]
     for k, slope in enumerate(slopes):
         u.grad.fill(0.0)
         y.grad.fill(0.0)
         y.grad[k] = 1.0
-        scope["run"].grad(u, y)
+        module.run.grad(u, y)
         assert u.grad.to_numpy().tolist() == slope
 
 

@@ -78,6 +78,10 @@ def arguments_of(node: ast.Call) -> list[ast.expr]:
     return [*node.args, *(k.value for k in node.keywords)]
 
 
+def has_call(node: ast.AST) -> bool:
+    return any(isinstance(inner, ast.Call) for inner in ast.walk(node))
+
+
 def changes(node: ast.stmt, changed_arguments: Callable[[ast.Call], Iterable[ast.expr]],
             is_known: Callable[[ast.expr], bool] = _nothing_is_known) -> set[str]:
     """The names that a statement assigns, or whose components it assigns.

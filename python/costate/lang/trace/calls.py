@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from costate.errors import CompilationError, Error, QuadrantsSyntaxError, QuadrantsTypeError, RecursiveCall
-from costate.lang.analysis.scan import arguments_of
+from costate.lang.analysis.scan import arguments_of, has_call
 from costate.lang.base import dtypes
 from costate.lang.data.annotations import CompoundType
 from costate.lang.data.ranges import RangeOf, static
@@ -178,31 +178,23 @@ def _is_passed_by_value(function: Any, key: int | str) -> bool:
     return not one.passes_itself(key if isinstance(key, str) else names[key] if key < len(names) else "")
 
 
-def _may_change(node: ast.expr) -> bool:
-    return any(isinstance(inner, ast.Call) for inner in ast.walk(node))
-
-
 def _arguments(visitor: Visitor, node: ast.Call, get: Callable[..., Any], function: Any) -> tuple[Any, ...]:
     args: list[Any] = []
     options: dict[Any, Any] = {}
-    waiting = arguments_of(node)
+    everything = arguments_of(node)
 
     def given(one: ast.expr, key: int | str) -> Any:
         """A struct as it is before later arguments change it."""
-        waiting.pop(0)
         value = get(one)
         is_struct = isinstance(value, Struct) and _is_passed_by_value(function, key)
-        return value.get() if is_struct and any(map(_may_change, waiting)) else value
+        return value.get() if is_struct and any(map(has_call, everything[everything.index(one) + 1:])) else value
 
     for a in node.args:
         if isinstance(a, ast.Starred):
-            waiting.pop(0)
             args += visitor.spread(a)
         else:
             args.append(given(a, len(args)))
     for k in node.keywords:
-        if k.arg is None:
-            waiting.pop(0)
         more = visitor.mapping(k.value) if k.arg is None else {k.arg: given(k.value, k.arg)}
         for name in more:
             if name in options:

@@ -12,7 +12,7 @@ from typing import Any
 from costate import _core
 from costate.errors import (CompilationError, QuadrantsIndexError, QuadrantsNameError, QuadrantsSyntaxError,
                             QuadrantsTypeError)
-from costate.lang.analysis.scan import is_evaluated_once, is_simple, may_be_integer
+from costate.lang.analysis.scan import has_call, is_evaluated_once, is_simple, may_be_integer
 from costate.lang.base import dtypes
 from costate.lang.base.dtypes import u1
 from costate.lang.data.ranges import RangeOf
@@ -210,7 +210,7 @@ class Expressions(Walker):
         left = self.value(node.left)
         result = None
         for k, (op, right_node) in enumerate(zip(node.ops, node.comparators)):
-            if k and any(isinstance(inner, ast.Call) for inner in ast.walk(right_node)):
+            if k and has_call(right_node):
                 rest = ast.Compare(Held(left), node.ops[k:], node.comparators[k:])
                 return self.short_circuit(True, result, ast.fix_missing_locations(ast.copy_location(rest, node)))
             right = self.value(right_node)

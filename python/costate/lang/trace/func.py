@@ -21,8 +21,8 @@ from costate.lang.trace.early import returns_early
 from costate.lang.trace.frame import Bound, Frame, Given
 from costate.lang.trace.places import Group
 from costate.lang.values import arith
-from costate.lang.values.describe import describe
 from costate.lang.values.builder import scanned
+from costate.lang.values.describe import describe
 from costate.lang.values.expr import NUMBERS, Expr, is_number, is_scalar, value_of
 from costate.lang.values.matrix import Matrix
 
@@ -73,6 +73,12 @@ def _mismatch(wanted: CompoundType, value: Any) -> str:
         if want != have:
             return f": it is expected to be a Matrix with {n} {want}, but got {have}"
     return f", but {describe(value)}"
+
+
+def _may_change(frame: Frame, name: str) -> bool:
+    """Whether a function may change what it has under a name, methods of that too."""
+    node = frame.source.node
+    return frame.changed_in(name, node.body) or calls_methods(node, name)
 
 
 def is_template(annotation: Any) -> bool:
@@ -129,8 +135,7 @@ class Func:
         if "changed" not in known:
             templates = known["changed"] = {p.name for p in self.parameters if is_template(self.hints.get(p.name))}   # where it calls itself
             frame = Frame(self.function, self.source)
-            known["changed"] = {name for name in templates
-                                if frame.changed_in(name, self.body) or calls_methods(self.source.node, name)}
+            known["changed"] = {name for name in templates if _may_change(frame, name)}
         found: set[str] = known["changed"]
         return found
 
@@ -218,9 +223,7 @@ class Func:
         """A struct: itself as a template or as `self`, else its value."""
         if is_template(annotation) or given is self.instance:
             return given
-        body = frame.source.node
-        changes = frame.changed_in(name, body.body) or calls_methods(body, name)
-        return given.copied(partial(frame.variable, name)) if changes else given.get()
+        return given.copied(partial(frame.variable, name)) if _may_change(frame, name) else given.get()
 
     def _parameter(self, frame: Frame, name: str, annotation: Any, given: Any) -> Any:
         annotation, may_be_none = without_none(annotation)
