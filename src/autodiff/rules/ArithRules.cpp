@@ -5,6 +5,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
@@ -23,10 +24,6 @@ Factor convertRule(const RuleArguments &, unsigned) {
 
 Factor subRule(const RuleArguments &, unsigned index) {
   return {index == 0 ? Factor::One : Factor::MinusOne, {}};
-}
-
-Factor mulRule(const RuleArguments &a, unsigned index) {
-  return times(a.operand(1 - index));
 }
 
 /// d(x/y) = (1/y) dx - (x/y)(1/y) dy, with one division for both
@@ -74,7 +71,33 @@ Factor strongMulRule(const RuleArguments &a, unsigned index) {
   return {Factor::StrongBy, a.operand(1 - index)};
 }
 
+/// How many factors x the product `value` of them and constants has; 0 if it is
+/// none.
+int degree(Value value, Value x, int depth = 0) {
+  constexpr int deepest = 6;
+  if (value == x)
+    return 1;
+  auto product = value.getDefiningOp<arith::MulFOp>();
+  if (!product || depth == deepest)
+    return 0;
+  Value a = product.getLhs(), b = product.getRhs();
+  int ofA = degree(a, x, depth + 1), ofB = degree(b, x, depth + 1);
+  bool isKnown = (ofA || matchPattern(a, m_Constant())) &&
+                 (ofB || matchPattern(b, m_Constant()));
+  return isKnown ? ofA + ofB : 0;
+}
+
 } // namespace
+
+/// c x^n times x is differentiated by that x alone, with (n + 1) c x^n.
+Factor mulRule(const RuleArguments &a, unsigned index) {
+  Value own = a.op->getOperand(index), other = a.op->getOperand(1 - index);
+  if (degree(own, other) > 1)
+    return {Factor::Zero, {}};
+  if (int n = degree(other, own); n > 1)
+    return times((n + 1.0) * operand(a, 1 - index));
+  return times(a.operand(1 - index));
+}
 
 void addArithRules(llvm::StringMap<Rule> &rules) {
   rules["arith.addf"] = oneRule;

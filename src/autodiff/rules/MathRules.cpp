@@ -174,9 +174,7 @@ Factor hypotRule(const RuleArguments &a, unsigned index) {
 }
 
 Factor fmaRule(const RuleArguments &a, unsigned index) {
-  if (index == 2)
-    return {Factor::One, {}};
-  return times(a.operand(1 - index));
+  return index == 2 ? Factor{Factor::One, {}} : mulRule(a, index);
 }
 
 } // namespace

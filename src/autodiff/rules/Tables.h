@@ -13,6 +13,9 @@ void addArithRules(llvm::StringMap<Rule> &rules);
 void addMathRules(llvm::StringMap<Rule> &rules);
 void addCustomRule(llvm::StringMap<Rule> &rules);
 
+/// Of x y, the first two operands.
+Factor mulRule(const RuleArguments &arguments, unsigned index);
+
 inline Factor times(mlir::Value value) { return {Factor::Times, value}; }
 
 /// What a rule sees, to be written in formulas.
