@@ -229,11 +229,13 @@ static std::string gradientText(const Compiled &compiled) {
 static std::string lanesText(const KernelCode &code) {
   std::string text;
   for (const runtime::RangeLanes &range : code.ranges) {
-    text += "    " + rangeText(code, range.site) + ": " +
-            (range.lanes > 1 ? std::to_string(range.lanes) +
-                                   " work items at a time, as lanes"
-                             : "no lanes: " + range.obstacle) +
-            (range.additions.empty() ? "" : "; " + range.additions) + "\n";
+    text +=
+        "    " + rangeText(code, range.site) + ": " +
+        (range.lanes > 1
+             ? std::to_string(range.lanes) + " work items at a time, as lanes" +
+                   (range.remark.empty() ? "" : " " + range.remark)
+             : "no lanes: " + range.remark) +
+        (range.additions.empty() ? "" : "; " + range.additions) + "\n";
   }
   return text;
 }

@@ -85,6 +85,14 @@ void costate_tape_grow(Worker *worker, int64_t bytes, int64_t site);
 /// store of the serial code. Called once per range chunk and once per serial
 /// run.
 int32_t costate_dry_run(const Worker *worker);
+/// Whether vectors of `lanes` work items wait for more than `idle` iterations
+/// of others, for each of the `count` work items.
+int32_t costate_lengths_differ(const int32_t *lengths, int64_t count,
+                               int64_t lanes, int64_t idle);
+/// places[k]: which of `count` work items, at most 1,024, is number k of them,
+/// the longest first, or one that is about as long.
+void costate_order_by_length(const int32_t *lengths, int64_t count,
+                             uint16_t *places);
 /// `deterministic`: remembers the addition for the end of the range. Leaves the
 /// kernel when memory runs out.
 void costate_add_later_f32(Worker *worker, float *address, float value);
@@ -190,7 +198,7 @@ struct LineCost {
 struct RangeLanes {
   int64_t site = -1;
   int64_t lanes = 0;     ///< of a vector; 0: one work item after the other
-  std::string obstacle;  ///< why
+  std::string remark;    ///< why, or in which order they come; may be empty
   std::string additions; ///< which of them are made how; empty: none
 };
 

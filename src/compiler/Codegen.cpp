@@ -181,12 +181,17 @@ void fillRanges(ModuleOp module, runtime::KernelCode &code) {
         function->getAttrOfType<IntegerAttr>(conversion::vectorLanesAttr);
     auto obstacle =
         function->getAttrOfType<StringAttr>(conversion::obstacleAttr);
+    bool ordered = function->hasAttr(conversion::orderedLanesAttr);
     auto site = function->getAttrOfType<IntegerAttr>(conversion::rangeSiteAttr);
     auto additions =
         function->getAttrOfType<StringAttr>(conversion::additionsAttr);
     if (site && (lanes || obstacle))
       code.ranges.push_back({site.getInt(), lanes ? lanes.getInt() : 0,
-                             obstacle ? obstacle.str() : "",
+                             lanes      ? ordered ? "in the order of their "
+                                                    "lengths, if these differ"
+                                                  : ""
+                             : obstacle ? obstacle.str()
+                                        : "",
                              additions ? additions.str() : ""});
   }
 }

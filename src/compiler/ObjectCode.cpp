@@ -13,7 +13,7 @@ using costate::runtime::gpu::DeviceCode;
 COSTATE_FIELDS(costate::SliceIndex, scalar, offset);
 COSTATE_FIELDS(costate::ArraySection, dims);
 COSTATE_FIELDS(costate::runtime::Parameter, role, argument, rank, part, order);
-COSTATE_FIELDS(costate::runtime::RangeLanes, site, lanes, obstacle, additions);
+COSTATE_FIELDS(costate::runtime::RangeLanes, site, lanes, remark, additions);
 COSTATE_FIELDS(costate::runtime::Access, read, written, activeWrite, needed,
                reloaded, passedOn, neededSection, writtenSection);
 COSTATE_FIELDS(costate::runtime::gpu::SortCosts, iteration, uncoalescedWorkItem,

@@ -48,6 +48,7 @@ struct LaneCosts {
   int64_t interleaved; ///< components that are cheaper shuffled than gathered
   unsigned streams;    ///< rows of memory that are fetched ahead
   unsigned few;        ///< lanes for each work item of a row that has none
+  double ordered;      ///< each work item: its place in the order of lengths
   LatencyCosts latencies;
 };
 

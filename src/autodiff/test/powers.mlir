@@ -14,6 +14,7 @@
 // FORWARD-LABEL: costate.kernel @cube.jvp
 // FORWARD:         costate.strong_mul
 // FORWARD-NOT:     costate.strong_mul
+// FORWARD:         costate.return
 costate.kernel @cube(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
   %n = costate.extent %x[0] : !costate.array<f64, 1>
   costate.range (%i) in (%n) {

@@ -35,6 +35,8 @@ inline constexpr llvm::StringLiteral measuresAttr = "costate.measures";
 inline constexpr llvm::StringLiteral rowAttr = "costate.row";
 inline constexpr llvm::StringLiteral vectorLanesAttr = "costate.vector_lanes";
 inline constexpr llvm::StringLiteral obstacleAttr = "costate.obstacle";
+/// On such a function: its lanes may come in the order of their lengths.
+inline constexpr llvm::StringLiteral orderedLanesAttr = "costate.ordered_lanes";
 /// On such a function: which lines add how to what work items share.
 inline constexpr llvm::StringLiteral additionsAttr = "costate.additions";
 /// On a function that runs a chunk: the number of the place of its range.

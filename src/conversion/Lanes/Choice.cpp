@@ -128,6 +128,19 @@ public:
     return wide < costs.gain * lanes * alone;
   }
 
+  /// Of all operations of an iteration, on a vector.
+  double ofIteration(Block &body) const {
+    double cost = 0;
+    for (Operation &op : body) {
+      if (op.getNumRegions() == 0 && !matchPattern(&op, m_Constant()))
+        cost += of(&op);
+      for (Region &region : op.getRegions())
+        for (Block &inner : region)
+          cost += ofIteration(inner) *
+                  (isa<LoopLikeOpInterface>(op) ? iterations : 1);
+    }
+    return cost;
+  }
   /// Of one operation, on a vector.
   double of(Operation *op) const { return wideCost(op, costOf(op)); }
   static bool isFunction(Operation *op) {
@@ -460,11 +473,28 @@ unsigned fewOf(scf::ForOp row, unsigned lanes) {
   return loops && operations <= most ? std::max(1u, lanes / part) : 0;
 }
 
+/// Whether the body may stand there twice.
+bool isShort(scf::ForOp row) {
+  unsigned operations = 0;
+  row.getBody()->walk([&](Operation *) { ++operations; });
+  return operations <= mostTwice;
+}
+
+/// Iterations of the loops that take as long as to find the order of lengths,
+/// and to load elsewhere than from neighbours.
+unsigned idleOf(const Lengths &lengths, const Costs &costs, unsigned lanes) {
+  double iteration = 0;
+  for (scf::ForOp loop : lengths.loops())
+    iteration += costs.ofIteration(*loop.getBody());
+  iteration /= lanes * static_cast<double>(lengths.loops().size());
+  return static_cast<unsigned>(sizing::laneCosts().ordered / iteration) + 1;
+}
+
 } // namespace
 
 Choice chooseLanes(scf::ForOp row, const Shapes &shapes, const TapeOrder &order,
                    const InterleavedAccesses &interleaved,
-                   const LaneOptions &options) {
+                   const Lengths &lengths, const LaneOptions &options) {
   if (!hasControl(row))
     return {0, "straight code, left to the loop vectoriser"};
   std::string obstacle =
@@ -480,8 +510,13 @@ Choice chooseLanes(scf::ForOp row, const Shapes &shapes, const TapeOrder &order,
   bool pays = options.lanes ? lanes > 1 : costs.pay(row);
   if (pays && !options.lanes)
     lanes *= Copies(row, shapes, lanes, options.bits).best(costs);
-  if (pays)
-    return {lanes, "", options.lanes ? 0 : fewOf(row, lanes)};
+  if (pays) {
+    Choice choice{lanes, "", options.lanes ? 0 : fewOf(row, lanes)};
+    if (lengths.areKnown() && isShort(row))
+      choice.idle = idleOf(
+          lengths, Costs(shapes, interleaved, lanes, options.bits), lanes);
+    return choice;
+  }
   // Its sums are those of lanes all the same.
   return {row.getNumResults() ? 1u : 0u,
           options.lanes ? "" : "lanes would take longer"};

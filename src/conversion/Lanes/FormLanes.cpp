@@ -2,6 +2,7 @@
 #include "conversion/KernelToLLVM/Outline.h"
 #include "conversion/Lanes/Choice.h"
 #include "conversion/Lanes/LaneBody.h"
+#include "conversion/Lanes/Lengths.h"
 
 using namespace mlir;
 
@@ -77,19 +78,28 @@ private:
   Value start;
 };
 
+/// What is known of a row.
+struct RowFacts {
+  explicit RowFacts(scf::ForOp row, Shape number = Shape::strided(1))
+      : shapes(row, number), order(row, shapes), interleaved(row, shapes),
+        nearby(row, shapes) {}
+
+  Shapes shapes;
+  TapeOrder order;
+  InterleavedAccesses interleaved;
+  NearbyLoads nearby;
+};
+
 /// Writes a row once more, for lanes.
 class RowWriter {
 public:
-  RowWriter(scf::ForOp row, const Shapes &shapes, const TapeOrder &order,
-            const InterleavedAccesses &interleaved, const NearbyLoads &nearby,
-            unsigned lanes)
-      : row(row), shapes(shapes), order(order), interleaved(interleaved),
-        nearby(nearby), b(row.getLoc(), OpBuilder(row), lanes) {}
+  RowWriter(scf::ForOp row, const RowFacts &facts, unsigned lanes)
+      : row(row), facts(facts), b(row.getLoc(), OpBuilder(row), lanes) {}
 
   /// Rows of at most `few` work items one after the other.
-  void run(unsigned few) {
+  void runFewAlone(unsigned few) {
     if (few == 0)
-      return run();
+      return;
     Value length =
         arith::SubIOp::create(b, row.getUpperBound(), row.getLowerBound());
     Value isShort = arith::CmpIOp::create(b, arith::CmpIPredicate::sle, length,
@@ -101,9 +111,21 @@ public:
     moveTo(branch.thenBlock(), alone);
     row->remove();
     moveTo(branch.elseBlock(), row);
-    RowWriter(alone, shapes, order, interleaved, nearby, 1).run();
+    RowWriter(alone, facts, 1).run();
     b.setInsertionPoint(row);
-    run();
+  }
+
+  /// In the order of lengths, block by block, where lanes would wait for more
+  /// than `idle` iterations otherwise.
+  void runInOrder(const Lengths &lengths, unsigned idle) {
+    Value begin = row.getLowerBound(), end = row.getUpperBound();
+    auto branch = scf::IfOp::create(b, lengths.differ(b, idle),
+                                    /*withElseRegion=*/true);
+    b.setInsertionPointToStart(branch.thenBlock());
+    emitBlocks(lengths);
+    b.setInsertionPointToStart(branch.elseBlock());
+    emitAll(begin, end, {});
+    row.erase();
   }
 
   void run() {
@@ -112,17 +134,20 @@ public:
       sums.emplace_back(b, sum.getType());
       inits.append(sums.back().size(), sums.back().zero());
     }
-    Value begin = row.getLowerBound(), end = row.getUpperBound();
+    finish(emitAll(row.getLowerBound(), row.getUpperBound(), inits));
+    row.erase();
+  }
+
+private:
+  Values emitAll(Value begin, Value end, Values inits) {
     if (b.lanes > 1 && isTwice()) {
       Value whole = wholeVectors(begin, end);
       inits = emitLoop(begin, whole, inits, /*isMasked=*/false);
       begin = whole;
     }
-    finish(emitLoop(begin, end, inits, /*isMasked=*/b.lanes > 1));
-    row.erase();
+    return emitLoop(begin, end, inits, /*isMasked=*/b.lanes > 1);
   }
 
-private:
   void moveTo(Block *side, scf::ForOp loop) {
     side->getOperations().push_front(loop);
     if (loop.getNumResults() == 0)
@@ -165,14 +190,17 @@ private:
                                    b.number(b.getI64Type(), b.lanes), inits);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
-    b.lanes == 1 ? fillAlone(loop) : fill(loop, isMasked);
+    if (b.lanes == 1)
+      fillAlone(loop);
+    else
+      fill(loop, isMasked ? maskOf(loop.getInductionVar(), end) : nullptr);
     return Values(loop.getResults());
   }
 
   /// The lanes that have a work item.
-  Value maskOf(Value first) {
+  Value maskOf(Value first, Value end) {
     Type i64 = b.getI64Type(), i32 = b.getI32Type();
-    Value left = arith::SubIOp::create(b, row.getUpperBound(), first);
+    Value left = arith::SubIOp::create(b, end, first);
     left = arith::MinSIOp::create(b, left, b.number(i64, b.lanes));
     left = arith::TruncIOp::create(b, i32, left);
     return arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
@@ -208,11 +236,47 @@ private:
       scf::YieldOp::create(b, next);
   }
 
-  void fill(scf::ForOp loop, bool isMasked) {
-    LaneBody body(b, shapes, order, interleaved, nearby,
-                  row->getParentOfType<LLVM::LLVMFuncOp>());
+  LaneBody bodyOf(const RowFacts &facts) {
+    return {b,
+            facts.shapes,
+            facts.order,
+            facts.interleaved,
+            facts.nearby,
+            row->getParentOfType<LLVM::LLVMFuncOp>()};
+  }
+
+  void emitBlocks(const Lengths &lengths) {
+    Value size = b.number(b.getI64Type(), Lengths::block);
+    auto blocks =
+        scf::ForOp::create(b, row.getLowerBound(), row.getUpperBound(), size);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(blocks.getBody());
+    Value begin = blocks.getInductionVar();
+    Value count = arith::SubIOp::create(b, row.getUpperBound(), begin);
+    count = arith::MinSIOp::create(b, count, size);
+    emitBlock(begin, count, lengths.order(b, begin, count));
+  }
+
+  /// The `count` work items from `begin` on, whose places are counted from
+  /// there.
+  void emitBlock(Value begin, Value count, Value places) {
+    Type i64 = b.getI64Type();
+    auto loop =
+        scf::ForOp::create(b, b.number(i64, 0), count, b.number(i64, b.lanes));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
     Value first = loop.getInductionVar();
-    Value mask = isMasked ? maskOf(first) : nullptr;
+    Value each = arith::AddIOp::create(b, b.splat(begin),
+                                       Lengths::placesOf(b, places, first));
+    RowFacts apart(row, Shape::varying());
+    LaneBody body = bodyOf(apart);
+    body.map(row.getInductionVar(), nullptr, each);
+    body.emit(*row.getBody(), maskOf(first, count));
+  }
+
+  void fill(scf::ForOp loop, Value mask) {
+    LaneBody body = bodyOf(facts);
+    Value first = loop.getInductionVar();
     Value each = arith::AddIOp::create(b, b.splat(first),
                                        b.laneNumbers(first.getType()));
     body.map(row.getInductionVar(), first, each);
@@ -235,10 +299,7 @@ private:
   }
 
   scf::ForOp row;
-  const Shapes &shapes;
-  const TapeOrder &order;
-  const InterleavedAccesses &interleaved;
-  const NearbyLoads &nearby;
+  const RowFacts &facts;
   LaneBuilder b;
   SmallVector<PartialSums> sums;
 };
@@ -271,23 +332,27 @@ struct FormLanes : impl::FormLanesBase<FormLanes> {
   }
 
   void form(scf::ForOp row) {
-    Shapes shapes(row);
-    TapeOrder order(row, shapes);
-    InterleavedAccesses interleaved(row, shapes);
+    RowFacts facts(row);
+    Lengths lengths(row, facts.shapes);
     auto function = row->getParentOfType<LLVM::LLVMFuncOp>();
-    Choice choice = chooseLanes(row, shapes, order, interleaved,
-                                {lanes, bits, deterministic});
+    Choice choice =
+        chooseLanes(row, facts.shapes, facts.order, facts.interleaved, lengths,
+                    {lanes, bits, deterministic});
     Builder b(&getContext());
     if (!choice.obstacle.empty())
       function->setAttr(obstacleAttr, b.getStringAttr(choice.obstacle));
     if (choice.lanes > 1)
       function->setAttr(vectorLanesAttr, b.getI64IntegerAttr(choice.lanes));
     if (choice.lanes) {
-      setChunks(function,
-                row.getNumResults() ? PartialSums::count : choice.lanes);
-      RowWriter(row, shapes, order, interleaved, NearbyLoads(row, shapes),
-                choice.lanes)
-          .run(choice.few);
+      choice.idle = ordered ? choice.idle : 0;
+      setChunks(function, row.getNumResults() ? PartialSums::count
+                          : choice.idle       ? Lengths::block
+                                              : choice.lanes);
+      if (choice.idle)
+        function->setAttr(orderedLanesAttr, b.getUnitAttr());
+      RowWriter writer(row, facts, choice.lanes);
+      writer.runFewAlone(choice.few);
+      choice.idle ? writer.runInOrder(lengths, choice.idle) : writer.run();
     }
   }
 

@@ -29,6 +29,10 @@ def FormLanes : Pass<"form-lanes", "::mlir::ModuleOp"> {
     make as well, calls, assertions) is done lane by lane in its place. A record
     of the tape holds the values of all lanes.
 
+    Where the lengths of loops are known before a work item runs, and two vectors
+    of a row tell that lanes would wait for others, blocks of 1,024 work items
+    come in the order of their lengths.
+
     Rows without branches and loops are left to LLVM's loop vectoriser. Sums of a
     row are those of 16 partial ones, whatever the number of lanes.
 
@@ -38,6 +42,8 @@ def FormLanes : Pass<"form-lanes", "::mlir::ModuleOp"> {
   let options = [
     Option<"lanes", "lanes", "unsigned", "0",
            "lanes of every row that can have some; 0: what pays">,
+    Option<"ordered", "ordered", "bool", "true",
+           "work items of different length come in the order of their lengths">,
     Option<"bits", "bits", "unsigned", "512", "of a vector register">,
     Option<"deterministic", "deterministic", "bool", "false",
            "additions to shared elements keep the order of work items">

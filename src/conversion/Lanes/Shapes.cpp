@@ -33,8 +33,8 @@ Balance::Balance(Operation *op) {
 
 static Shape join(Shape a, Shape b) { return a == b ? a : Shape::varying(); }
 
-Shapes::Shapes(scf::ForOp loop) : row(loop) {
-  shapes[loop.getInductionVar()] = Shape::strided(1);
+Shapes::Shapes(scf::ForOp loop, Shape number) : row(loop) {
+  shapes[loop.getInductionVar()] = number;
   loop.walk([&](tape::PushOp push) {
     if (std::optional<int64_t> record = push.getRecord())
       pushes[*record] = push;

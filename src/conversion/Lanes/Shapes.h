@@ -25,7 +25,8 @@ struct Shape {
 /// lanes leave earlier than others, uniform means: in all lanes that are there.
 class Shapes {
 public:
-  explicit Shapes(mlir::scf::ForOp row);
+  /// `number`: of the work item.
+  explicit Shapes(mlir::scf::ForOp row, Shape number = Shape::strided(1));
 
   Shape of(mlir::Value value) const;
   bool isUniform(mlir::Value value) const { return of(value).isUniform(); }

@@ -1,35 +1,15 @@
 #include "conversion/PlaceTapes/Depth.h"
 
+#include "conversion/Ahead.h"
 #include "conversion/PlaceTapes/Gate.h"
 #include "conversion/PlaceTapes/RowBuilder.h"
 
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 
 namespace costate::conversion {
 namespace {
-
-/// Those of nested operations as well, as far as they come from outside.
-SmallVector<Value> operandsOf(Operation *op) {
-  SmallVector<Value> operands;
-  op->walk([&](Operation *nested) {
-    for (Value operand : nested->getOperands())
-      if (!op->isAncestor(operand.getParentRegion()->getParentOp()))
-        operands.push_back(operand);
-  });
-  return operands;
-}
-
-bool isCheap(Operation *op) {
-  if (isa<ir::LoadOp, scf::YieldOp>(op))
-    return true;
-  return op->getNumRegions() == 0 && isMemoryEffectFree(op) &&
-         !op->hasTrait<ir::OpTrait::IsFunction>() &&
-         !isa<math::MathDialect>(op->getDialect());
-}
 
 class Depth {
 public:
@@ -71,25 +51,12 @@ private:
   }
 
   bool isKnown(Value value, int64_t &left) {
-    if (isOutside(value))
-      return true;
-    if (auto argument = dyn_cast<BlockArgument>(value))
-      return argument.getOwner() == range.getBody();
-    Operation *op = value.getDefiningOp();
-    if (left == 0)
-      return false;
-    --left;
-    bool cheap = isCheap(op);
-    if (isa<scf::IfOp>(op))
-      cheap = !ir::contains(op, [&](Operation *nested) {
-        return nested != op && !isCheap(nested);
-      });
-    return cheap && llvm::all_of(operandsOf(op), [&](Value operand) {
-             return isKnown(operand, left);
-           });
+    return isKnownAhead(value, range.getBodyRegion(), left);
   }
 
-  Value compute(Value value) { return computeOutside(value, range, b, map); }
+  Value compute(Value value) {
+    return computeAhead(value, range.getBodyRegion(), b, map);
+  }
 
   /// What is behind a gate is computed only there: it may not exist elsewhere.
   Value emit(ArrayRef<Gate> gates, Value bound) {
@@ -125,18 +92,6 @@ bool isLeading(Value condition, const TapeShape &shape) {
 }
 
 } // namespace
-
-Value computeOutside(Value value, ir::RangeOp range, OpBuilder &b,
-                     IRMapping &done) {
-  if (Value known = done.lookupOrNull(value))
-    return known;
-  if (!range.getBodyRegion().isAncestor(value.getParentRegion()))
-    return value;
-  for (Value operand : operandsOf(value.getDefiningOp()))
-    (void)computeOutside(operand, range, b, done);
-  b.clone(*value.getDefiningOp(), done);
-  return done.lookup(value);
-}
 
 Value emitDepth(ir::RangeOp range, const TapeShape &shape,
                 const sizing::Costs &costs, OpBuilder &builder, IRMapping map) {

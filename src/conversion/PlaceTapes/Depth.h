@@ -9,11 +9,6 @@
 
 namespace costate::conversion {
 
-/// What `value` is outside of `range`, where the operations that it follows
-/// from are copied to; `done`: those of the range that are there.
-mlir::Value computeOutside(mlir::Value value, ir::RangeOp range,
-                           mlir::OpBuilder &b, mlir::IRMapping &done);
-
 /// Computes the iterations of the loops that push whose bounds, and the
 /// conditions around them, follow from indices and arrays; null if those are
 /// the same for all work items. Less than 0 for work items without effect.

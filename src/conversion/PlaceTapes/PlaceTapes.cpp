@@ -1,3 +1,4 @@
+#include "conversion/Ahead.h"
 #include "conversion/KernelToLLVM/Outline.h"
 #include "conversion/PlaceTapes/Checkpoints.h"
 #include "conversion/PlaceTapes/Depth.h"
@@ -47,7 +48,8 @@ void hoistBounds(ir::RangeOp range) {
   IRMapping done;
   for (auto loop : ir::all<scf::ForOp>(range))
     if (isOfHost(loop.getUpperBound(), range))
-      loop.setUpperBound(computeOutside(loop.getUpperBound(), range, b, done));
+      loop.setUpperBound(
+          computeAhead(loop.getUpperBound(), range.getBodyRegion(), b, done));
 }
 
 /// In issue slots, of all innermost loops.

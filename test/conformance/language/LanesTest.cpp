@@ -70,6 +70,86 @@ TEST(Lanes, HaveLoopsOfDifferentLength) {
   });
 }
 
+/// Values, and the gradient by x, of `body(x, n, y)` with so many lanes.
+template <class F>
+std::pair<std::vector<double>, std::vector<double>>
+ofManyWorkItems(const F &body, const std::vector<int> &lengths, int lanes,
+                std::string *report = nullptr) {
+  std::vector<double> start(lengths.size());
+  for (size_t i = 0; i < start.size(); ++i)
+    start[i] = 0.2 + 0.001 * static_cast<double>(i % 700);
+  Kernel k = kernel("lengths", body, KernelOptions{.lanes = lanes});
+  auto x = active(start), y = active(std::vector<double>(start.size(), 0));
+  auto n = constant(lengths);
+  k(x, n, y);
+  std::vector<double> values = y.to_host();
+  y.grad().fill(1);
+  k.grad(x, n, y);
+  if (report)
+    *report = k.report();
+  return {values, x.grad().to_host()};
+}
+
+/// Few are long, as in an exponential distribution.
+std::vector<int> raggedLengths(size_t workItems) {
+  std::vector<int> lengths(workItems);
+  for (size_t i = 0; i < workItems; ++i)
+    lengths[i] = static_cast<int>(i * 7919 % 97 == 0 ? 300 : i * 31 % 9);
+  return lengths;
+}
+
+auto iterated() {
+  return [](X x, N n, X y) {
+    parallel(x.size(0), [&](Index i) {
+      Var<double> v = x(i);
+      FOR (j, 0, n(i)) {
+        v = v * sin(v) + 0.1 * cast<double>(j % 3);
+      }
+      y(i) = v;
+    });
+  };
+}
+
+TEST(Lanes, ComeInTheOrderOfTheirLengths) {
+  for (size_t workItems : {40, 1000, 1024, 5003}) {
+    std::vector<int> lengths = raggedLengths(workItems);
+    auto alone = ofManyWorkItems(iterated(), lengths, 1);
+    for (int lanes : {0, 4, 8, 32}) {
+      std::string report;
+      auto both = ofManyWorkItems(iterated(), lengths, lanes, &report);
+      EXPECT_EQ(both.first, alone.first) << lanes << " lanes";
+      EXPECT_EQ(both.second, alone.second) << lanes << " lanes";
+      EXPECT_NE(report.find("in the order of their lengths"), std::string::npos)
+          << report;
+    }
+  }
+}
+
+/// What memory holds before is no index: it is beyond all arrays here.
+TEST(Lanes, OfLengthsThatAreWrittenFirstComeAsTheyAre) {
+  auto body = [](X x, N n, X y, ArrayRef<int, 1> at) {
+    parallel(x.size(0), [&](Index i) {
+      at(i) = cast<int>(i / 2);
+      Var<double> v = x(i);
+      FOR (j, 0, n(at(i))) {
+        v = v * sin(v) + 0.1;
+      }
+      y(i) = v;
+    });
+  };
+  std::vector<int> lengths = raggedLengths(3000);
+  std::vector<double> start(lengths.size(), 0.7), first;
+  for (int lanes : {1, 0, 8}) {
+    Kernel k = kernel("written", body, KernelOptions{.lanes = lanes});
+    auto x = active(start), y = active(std::vector<double>(start.size(), 0));
+    auto n = constant(lengths);
+    auto at = constant(std::vector<int>(lengths.size(), 1 << 30));
+    k(x, n, y, at);
+    first = first.empty() ? y.to_host() : first;
+    EXPECT_EQ(y.to_host(), first) << lanes << " lanes";
+  }
+}
+
 TEST(Lanes, TakeBothSidesOfABranchThatSave) {
   expectSame([](X x, N n, X y) {
     parallel(x.size(0), [&](Index i) {
