@@ -142,7 +142,7 @@ TEST(Report, SaysWhatAGradientSavesAndComputesAgainByLines) {
   trips.fill(4);
   k.grad(x, trips, y);
   EXPECT_EQ(textAfter(k.report(), "gradient with respect to"),
-            R"(    walk.cpp:12: 4 work items at a time, as lanes
+            R"(    walk.cpp:12: 4 work items at a time, as lanes in the order of their lengths, if these differ
     line         saves each time                                   computes again  loads again
     walk.cpp:16  16 bytes (trip count), each iteration of line 14               1            -
     walk.cpp:20  1 bit (condition), each iteration of line 14                   -            -
