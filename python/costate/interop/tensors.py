@@ -254,8 +254,12 @@ def refuse_overlaps(used: Iterable[tuple[_Known, torch.Tensor, int]]) -> None:
             last = last[0], True
 
 
+#: The handle of the current stream of a GPU by its number, without an object for it.
+_handle_of: Callable[[int], int] | None = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+
+
 def use_current_stream(device: _core.Device, tensor: torch.Tensor) -> None:
-    device.use_stream(torch.cuda.current_stream(tensor.device).cuda_stream)
+    device.use_stream(_handle_of(0) if _handle_of else torch.cuda.current_stream(tensor.device).cuda_stream)
 
 
 # Their `isinstance` is code of Python, so the usual types come first.
