@@ -141,8 +141,9 @@ TEST(Report, SaysWhatAGradientSavesAndComputesAgainByLines) {
   x.fill(9);
   trips.fill(4);
   k.grad(x, trips, y);
-  EXPECT_EQ(textAfter(k.report(), "gradient with respect to"),
-            R"(    walk.cpp:12: 4 work items at a time, as lanes in the order of their lengths, if these differ
+  EXPECT_EQ(
+      textAfter(k.report(), "gradient with respect to"),
+      R"(    walk.cpp:12: 4 work items at a time, as lanes in the order of their lengths, if these differ
     line         saves each time                                   computes again  loads again
     walk.cpp:16  16 bytes (trip count), each iteration of line 14               1            -
     walk.cpp:20  1 bit (condition), each iteration of line 14                   -            -
