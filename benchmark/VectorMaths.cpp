@@ -3,7 +3,7 @@
 
 #include "Bench.h"
 
-#include "base/Vectors.h"
+#include "base/HostCode.h"
 #include "compiler/MathsReference.h"
 #include "costate/costate.h"
 

@@ -5,7 +5,7 @@
 #include "api/Environment.h"
 #include "api/KernelImpl.h"
 #include "api/Launch.h"
-#include "base/Vectors.h"
+#include "base/HostCode.h"
 #include "costate/cache.h"
 #include "costate/detail/bound_arguments.h"
 #include "runtime/Interrupt.h"
@@ -28,6 +28,7 @@ static compiler::Options optionsOf(const KernelOptions &options, Calls calls) {
 
 static KernelOptions withEnvironment(KernelOptions options) {
   checked(chosenVectors());
+  checked(wantsQuickCode());
   options.debug |= isOn("COSTATE_DEBUG");
   options.find_nan |= isOn("COSTATE_FIND_NAN");
   if (options.lanes == 0)

@@ -464,6 +464,13 @@ TEST_F(Kernels, RefuseVectorsThatDoNotExist) {
       [&] { kernel("one", [](ArrayRef<double, 1> x) { x(0) = 1.0; }); });
 }
 
+TEST_F(Kernels, RefuseAWayToMakeCodeThatDoesNotExist) {
+  costate::test::Setting wrong("COSTATE_CODE", "slow");
+  expectError(
+      ErrorCode::BadArgument, {"COSTATE_CODE", "`slow`", "`quick`"},
+      [&] { kernel("one", [](ArrayRef<double, 1> x) { x(0) = 1.0; }); });
+}
+
 TEST_F(Kernels, PrintTheirCode) {
   Kernel square =
       kernel("square", [](ArrayRef<double, 1> a, ArrayRef<double, 1> b) {

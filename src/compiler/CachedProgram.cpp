@@ -15,7 +15,7 @@
 #include <gnu/libc-version.h>
 
 COSTATE_FIELDS(costate::compiler::Host, triple, cpu, features, scalarFeatures,
-               maths, hasFma, vectorBits);
+               maths, hasFma, vectorBits, isQuick);
 COSTATE_FIELDS(costate::compiler::Options, debug, deterministic, fastMath,
                findNan, contract, calls, lanes);
 COSTATE_FIELDS(costate::compiler::Derivation, mode, order, directions, adjoint,

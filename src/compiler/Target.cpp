@@ -1,7 +1,7 @@
 #include "compiler/Target.h"
 
 #include "base/Fork.h"
-#include "base/Vectors.h"
+#include "base/HostCode.h"
 #include "compiler/AtomicLoops.h"
 #include "compiler/ByteMasks.h"
 #include "compiler/FarValues.h"
@@ -93,6 +93,8 @@ Host detectHost() {
   StringMap<bool> features = sys::getHostCPUFeatures();
   if (Result<Vectors> widest = chosenVectors())
     allow(features, *widest);
+  if (Result<bool> quick = wantsQuickCode())
+    host.isQuick = *quick;
   host.features = textOf(host, features);
   host.scalarFeatures = host.features;
   if (!Triple(host.triple).isX86()) {
@@ -153,6 +155,8 @@ unsigned loopSize(const Function &function) {
 }
 
 std::string pipelineFor(const Module &module) {
+  if (host().isQuick)
+    return "function(sroa,early-cse)";
   unsigned largest = 0, checks = 0;
   for (const Function &function : module) {
     largest = std::max(largest, loopSize(function));
@@ -233,7 +237,8 @@ static std::unique_ptr<TargetMachine> createTargetMachine() {
   options.AllowFPOpFusion = FPOpFusion::Strict;
   return std::unique_ptr<TargetMachine>(targetOf(triple).createTargetMachine(
       triple, host().cpu, host().features, options, Reloc::PIC_, std::nullopt,
-      CodeGenOptLevel::Less, /*JIT=*/true));
+      host().isQuick ? CodeGenOptLevel::None : CodeGenOptLevel::Less,
+      /*JIT=*/true));
 }
 
 namespace {

@@ -22,6 +22,7 @@ struct Host {
   std::string maths; ///< see convert-kernel-to-llvm
   bool hasFma = false;
   unsigned vectorBits = 128; ///< preferred width of vectors
+  bool isQuick = false;      ///< LLVM takes little time, and its code more
 };
 
 const Host &host();

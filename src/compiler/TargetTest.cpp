@@ -1,6 +1,6 @@
 #include "compiler/Target.h"
 
-#include "base/Vectors.h"
+#include "base/HostCode.h"
 
 #include "llvm/AsmParser/Parser.h"
 #include "llvm/IR/LLVMContext.h"

@@ -69,7 +69,9 @@ public:
     if (left == 0)
       return false;
     --left;
-    bool stays = !isIndex || !ir::contains(op, [&](Operation *nested) {
+    // Within a branch, a load may be an index of another one.
+    bool mayBeIndex = isIndex || op->getNumRegions() > 0;
+    bool stays = !mayBeIndex || !ir::contains(op, [&](Operation *nested) {
       auto load = dyn_cast<ir::LoadOp>(nested);
       return load && isWritten(load, body);
     });

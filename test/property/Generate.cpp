@@ -20,6 +20,8 @@ public:
     tensorPercent = wishesTensors() ? 50 : chance(35) ? between(10, 40) : 0;
     single = chance(20) || isSingle(wish.type) || isSingle(wish.from);
     most = between(3, wild ? 12 : chance(20) ? 30 : 14);
+    if (seed >= firstShort)
+      most = std::min(most, 5);
     rangePercent =
         chance(wish.head == "driven" ? 90 : 20) ? between(10, 40) : 0;
   }

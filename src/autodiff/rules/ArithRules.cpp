@@ -89,13 +89,13 @@ int degree(Value value, Value x, int depth = 0) {
 
 } // namespace
 
-/// c x^n times x is differentiated by that x alone, with (n + 1) c x^n.
+/// c x^n times x is differentiated by that x alone, with n + 1 times c x^n.
 Factor mulRule(const RuleArguments &a, unsigned index) {
   Value own = a.op->getOperand(index), other = a.op->getOperand(1 - index);
   if (degree(own, other) > 1)
     return {Factor::Zero, {}};
   if (int n = degree(other, own); n > 1)
-    return times((n + 1.0) * operand(a, 1 - index));
+    return {Factor::Times, a.operand(1 - index), {}, n + 1.0};
   return times(a.operand(1 - index));
 }
 

@@ -80,8 +80,13 @@ Value applyFactor(Builder &b, Value g, Factor factor, Type type) {
     return g;
   case Factor::MinusOne:
     return arith::NegFOp::create(b, g);
-  case Factor::Times:
-    return convert(b, product(b, g, factor.value), type);
+  case Factor::Times: {
+    Value all = product(b, g, factor.value);
+    if (factor.times != 1)
+      all = arith::MulFOp::create(
+          b, all, floatConstant(b, all.getType(), factor.times));
+    return convert(b, all, type);
+  }
   case Factor::StrongBy:
     return ir::StrongMulOp::create(b, factor.value, g, /*symmetric=*/true);
   case Factor::If: {

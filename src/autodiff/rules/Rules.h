@@ -24,6 +24,7 @@ struct Factor {
   };
   Kind kind = Zero;
   mlir::Value value{}, tie{};
+  double times = 1; ///< of the product with `value`; of Times
 };
 
 /// What a rule sees: the values of the operation, as they are available where

@@ -7,8 +7,8 @@
 // CHECK:         %[[X:.*]] = costate.load %arg0
 // CHECK:         %[[SQUARE:.*]] = arith.mulf %[[X]], %[[X]]
 // CHECK:         %[[G:.*]] = costate.load %arg3
-// CHECK:         %[[SLOPE:.*]] = arith.mulf %[[SQUARE]], %[[THREE]]
-// CHECK:         %[[OF_X:.*]] = costate.strong_mul %[[G]], %[[SLOPE]]
+// CHECK:         %[[PRODUCT:.*]] = costate.strong_mul %[[G]], %[[SQUARE]]
+// CHECK:         %[[OF_X:.*]] = arith.mulf %[[PRODUCT]], %[[THREE]]
 // CHECK-NOT:     strong_mul
 // CHECK:         costate.atomic_add {{.*}}%[[OF_X]], %arg2
 // FORWARD-LABEL: costate.kernel @cube.jvp

@@ -486,8 +486,10 @@ unsigned idleOf(const Lengths &lengths, const Costs &costs, unsigned lanes) {
   double iteration = 0;
   for (scf::ForOp loop : lengths.loops())
     iteration += costs.ofIteration(*loop.getBody());
-  iteration /= lanes * static_cast<double>(lengths.loops().size());
-  return static_cast<unsigned>(sizing::laneCosts().ordered / iteration) + 1;
+  iteration /= static_cast<double>(lengths.loops().size());
+  return static_cast<unsigned>(sizing::laneCosts().ordered * lanes /
+                               std::max(iteration, 1.0)) +
+         1;
 }
 
 } // namespace

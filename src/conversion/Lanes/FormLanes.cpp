@@ -344,16 +344,24 @@ struct FormLanes : impl::FormLanesBase<FormLanes> {
     if (choice.lanes > 1)
       function->setAttr(vectorLanesAttr, b.getI64IntegerAttr(choice.lanes));
     if (choice.lanes) {
-      choice.idle = ordered ? choice.idle : 0;
-      setChunks(function, row.getNumResults() ? PartialSums::count
-                          : choice.idle       ? Lengths::block
-                                              : choice.lanes);
+      if (!ordered || !canMove(row, lengths, choice.lanes))
+        choice.idle = 0;
+      setChunks(function,
+                row.getNumResults() ? PartialSums::count : choice.lanes);
       if (choice.idle)
         function->setAttr(orderedLanesAttr, b.getUnitAttr());
       RowWriter writer(row, facts, choice.lanes);
       writer.runFewAlone(choice.few);
       choice.idle ? writer.runInOrder(lengths, choice.idle) : writer.run();
     }
+  }
+
+  /// Whether lanes may be any work items, and not only neighbours.
+  bool canMove(scf::ForOp row, const Lengths &lengths, unsigned lanes) {
+    RowFacts apart(row, Shape::varying());
+    return chooseLanes(row, apart.shapes, apart.order, apart.interleaved,
+                       lengths, {lanes, bits, deterministic})
+        .obstacle.empty();
   }
 
   /// Chunks of the range whose chunk `function` runs are whole vectors. Where

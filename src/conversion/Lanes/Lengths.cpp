@@ -74,8 +74,8 @@ void Lengths::write(LaneBuilder &b, Value first, Value count,
   for (Value bound : bounds) {
     Value length = computeAhead(bound, row.getRegion(), b, done);
     length = arith::MaxSIOp::create(b, length, b.number(i64, 0));
-    length = arith::MinSIOp::create(b, length, b.number(i64, 1 << 24));
     sum = sum ? arith::AddIOp::create(b, sum, length).getResult() : length;
+    sum = arith::MinUIOp::create(b, sum, b.number(i64, 1 << 24));
   }
   sum = arith::TruncIOp::create(b, i32, sum);
   LLVM::StoreOp::create(b, sum, placeIn(b, lengths, i32, number));

@@ -350,6 +350,14 @@ static bool isBySlabs(const Launch &launch, const Range &range) {
   return slabs >= (range.sumCount ? many : launch.runners);
 }
 
+/// Work items of a chunk that are enough for lanes to choose neighbours from,
+/// if each of several runners still has many chunks.
+static int64_t enoughForLanes(const Launch &launch, const Range &range) {
+  constexpr int64_t block = 1024, shares = 16;
+  int64_t each = range.workItems / launch.runners;
+  return std::min(block, launch.runners == 1 ? each : each / shares);
+}
+
 /// Where nothing is added up in the order of chunks, few work items are shared
 /// out among all threads, even if that takes more vectors.
 static int64_t chunkSizeOf(const Launch &launch, const Range &range,
@@ -363,6 +371,7 @@ static int64_t chunkSizeOf(const Launch &launch, const Range &range,
     return wholes(size, range.slab);
   if (hasParts || deterministic || range.sumCount || range.lanes == 1)
     return size;
+  size = std::max(size, wholes(enoughForLanes(launch, range), range.lanes));
   int64_t each = (range.workItems + launch.runners - 1) / launch.runners;
   return std::clamp<int64_t>(each, 1, size);
 }

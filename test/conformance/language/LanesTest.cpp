@@ -134,6 +134,13 @@ TEST(Lanes, OfLengthsThatAreWrittenFirstComeAsTheyAre) {
       FOR (j, 0, n(at(i))) {
         v = v * sin(v) + 0.1;
       }
+      Var<int> count = 0;
+      IF (i % 3 > 0) {
+        count = n(at(i));
+      }
+      FOR (j, 0, count) {
+        v = v * cos(v) + 0.1;
+      }
       y(i) = v;
     });
   };

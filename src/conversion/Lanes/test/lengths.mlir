@@ -79,3 +79,32 @@ costate.kernel @written(%x: !costate.array<f64, 1>, %n: !costate.array<i64, 1>, 
   }
   costate.return
 }
+
+// Nor one that a branch reads, of an index of its own.
+// CHECK-LABEL: llvm.func internal @branch.chunk0
+// CHECK-NOT:     costate.ordered_lanes
+// CHECK:         llvm.return
+costate.kernel @branch(%x: !costate.array<f64, 1>, %n: !costate.array<i64, 1>, %at: !costate.array<i64, 1>) {
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %c7 = arith.constant 7 : i64
+  %size = costate.extent %x[0] : !costate.array<f64, 1>
+  costate.range (%i) in (%size) {
+    costate.store %i, %at[%i] : !costate.array<i64, 1>
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    %some = arith.cmpi sgt, %i, %c7 : i64
+    %count = scf.if %some -> i64 {
+      %place = costate.load %at[%i] : !costate.array<i64, 1>
+      %own = costate.load %n[%place] : !costate.array<i64, 1>
+      scf.yield %own : i64
+    } else {
+      scf.yield %c0 : i64
+    }
+    %r = scf.for %k = %c0 to %count step %c1 iter_args(%a = %v) -> f64 : i64 {
+      %s = costate.sin %a : f64
+      scf.yield %s : f64
+    }
+    costate.store %r, %x[%i] : !costate.array<f64, 1>
+  }
+  costate.return
+}

@@ -1,5 +1,5 @@
 #pragma once
-/// How wide the vectors of a CPU may be.
+/// What the environment says of code for a CPU.
 
 #include "base/Result.h"
 
@@ -25,6 +25,16 @@ inline Result<Vectors> chosenVectors() {
   return Failure{ErrorCode::BadArgument,
                  "COSTATE_VECTORS is `" + chosen +
                      "`; it must be `sse2`, `avx2` or `avx512`"};
+}
+
+/// COSTATE_CODE: `quick`, or `fast`, as if it is not set.
+inline Result<bool> wantsQuickCode() {
+  const char *value = std::getenv("COSTATE_CODE");
+  std::string chosen = value ? value : "";
+  if (chosen == "quick" || chosen == "fast" || chosen.empty())
+    return chosen == "quick";
+  return Failure{ErrorCode::BadArgument, "COSTATE_CODE is `" + chosen +
+                                             "`; it must be `quick` or `fast`"};
 }
 
 } // namespace costate
