@@ -175,23 +175,25 @@ void fillTexts(ModuleOp module, runtime::KernelCode &code) {
       code.texts.push_back(text.str());
 }
 
+/// Of how a range runs: in which order its lanes come, or why it has none.
+std::string remarkOf(LLVM::LLVMFuncOp function) {
+  if (function->hasAttr(conversion::orderedLanesAttr))
+    return "in the order of their lengths, if these differ";
+  auto obstacle = function->getAttrOfType<StringAttr>(conversion::obstacleAttr);
+  bool hasLanes = function->hasAttr(conversion::vectorLanesAttr);
+  return obstacle && !hasLanes ? obstacle.str() : "";
+}
+
 void fillRanges(ModuleOp module, runtime::KernelCode &code) {
   for (auto function : module.getOps<LLVM::LLVMFuncOp>()) {
     auto lanes =
         function->getAttrOfType<IntegerAttr>(conversion::vectorLanesAttr);
-    auto obstacle =
-        function->getAttrOfType<StringAttr>(conversion::obstacleAttr);
-    bool ordered = function->hasAttr(conversion::orderedLanesAttr);
     auto site = function->getAttrOfType<IntegerAttr>(conversion::rangeSiteAttr);
     auto additions =
         function->getAttrOfType<StringAttr>(conversion::additionsAttr);
-    if (site && (lanes || obstacle))
-      code.ranges.push_back({site.getInt(), lanes ? lanes.getInt() : 0,
-                             lanes      ? ordered ? "in the order of their "
-                                                    "lengths, if these differ"
-                                                  : ""
-                             : obstacle ? obstacle.str()
-                                        : "",
+    std::string remark = remarkOf(function);
+    if (site && (lanes || !remark.empty()))
+      code.ranges.push_back({site.getInt(), lanes ? lanes.getInt() : 0, remark,
                              additions ? additions.str() : ""});
   }
 }

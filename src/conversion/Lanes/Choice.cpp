@@ -457,27 +457,24 @@ unsigned lanesOf(scf::ForOp row, unsigned bits, bool isTwice) {
   return std::min(16u, isTwice ? 2 * lanes : lanes);
 }
 
+unsigned operationsIn(scf::ForOp row) {
+  unsigned operations = 0;
+  row.getBody()->walk([&](Operation *) { ++operations; });
+  return operations;
+}
+
 /// Lanes without work items take as long in loops as others, and have records
 /// as well, which may take most of the memory. What runs within a budget has
 /// few work items with long loops.
 unsigned fewOf(scf::ForOp row, unsigned lanes) {
-  unsigned operations = 0;
   bool loops = false, isCut = false;
   row.getBody()->walk([&](Operation *op) {
-    ++operations;
     loops |= isa<LoopLikeOpInterface>(op);
     isCut |= isa<tape::BudgetOp, tape::ClaimOp>(op);
   });
   unsigned part = sizing::laneCosts().few;
   unsigned most = isCut ? mostTwice : mostOperations;
-  return loops && operations <= most ? std::max(1u, lanes / part) : 0;
-}
-
-/// Whether the body may stand there twice.
-bool isShort(scf::ForOp row) {
-  unsigned operations = 0;
-  row.getBody()->walk([&](Operation *) { ++operations; });
-  return operations <= mostTwice;
+  return loops && operationsIn(row) <= most ? std::max(1u, lanes / part) : 0;
 }
 
 /// Iterations of the loops that take as long as to find the order of lengths,
@@ -514,7 +511,7 @@ Choice chooseLanes(scf::ForOp row, const Shapes &shapes, const TapeOrder &order,
     lanes *= Copies(row, shapes, lanes, options.bits).best(costs);
   if (pays) {
     Choice choice{lanes, "", options.lanes ? 0 : fewOf(row, lanes)};
-    if (lengths.areKnown() && isShort(row))
+    if (lengths.areKnown() && operationsIn(row) <= mostTwice)
       choice.idle = idleOf(
           lengths, Costs(shapes, interleaved, lanes, options.bits), lanes);
     return choice;
