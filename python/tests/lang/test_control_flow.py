@@ -483,7 +483,7 @@ def test_scopes():
             y = 1
         print(y)
 
-    with pytest.raises(ti.QuadrantsNameError, match='Name "y" is not defined here: it is of a block that has ended; give `y` a value before'):
+    with pytest.raises(ti.QuadrantsNameError, match='Name "y" is not defined here: it is of a block that has ended; give `y` a value before that block, or, if it is the variable of a loop'):
         hidden()
 
     @ti.kernel

@@ -220,7 +220,8 @@ class Frame:
         if hasattr(builtins, name):
             return getattr(builtins, name)
         raise QuadrantsNameError(f'Name "{name}" is not defined' + (
-            f" here: it is of a block that has ended; give `{name}` a value before that block" if name in self.ended else ""))
+            f" here: it is of a block that has ended; give `{name}` a value before that block, or, if it is the variable of a loop, "
+            "copy it within the loop to a name that has one" if name in self.ended else ""))
 
     def knows(self, name: str) -> Any:
         """What a name means there, or None if that is nothing yet."""
