@@ -1,11 +1,7 @@
 #pragma once
 /// Which functions are called, and which become part of the kernel.
 
-#include "base/Result.h"
-
-#include <cstdlib>
-#include <string>
-#include <string_view>
+#include "base/ChosenWord.h"
 
 namespace costate {
 
@@ -17,17 +13,8 @@ enum class Calls {
 
 /// COSTATE_CALLS: `all`, `none`; Large if it is not set.
 inline Result<Calls> chosenCalls() {
-  const char *value = std::getenv("COSTATE_CALLS");
-  std::string_view chosen = value ? value : "";
-  if (chosen == "all")
-    return Calls::All;
-  if (chosen == "none")
-    return Calls::None;
-  if (chosen.empty())
-    return Calls::Large;
-  return Failure{ErrorCode::BadArgument, "COSTATE_CALLS is `" +
-                                             std::string(chosen) +
-                                             "`; it must be `all` or `none`"};
+  return chosenWord("COSTATE_CALLS", Calls::Large,
+                    {{"all", Calls::All}, {"none", Calls::None}});
 }
 
 /// Large where COSTATE_CALLS is wrong.

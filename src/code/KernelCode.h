@@ -89,7 +89,7 @@ int32_t costate_dry_run(const Worker *worker);
 /// of others, for each of the `count` work items.
 int32_t costate_lengths_differ(const int32_t *lengths, int64_t count,
                                int64_t lanes, int64_t idle);
-/// places[k]: which of `count` work items, at most 1,024, is number k of them,
+/// places[k]: which of `count` work items, at most orderedBlock, is number k,
 /// the longest first, or one that is about as long.
 void costate_order_by_length(const int32_t *lengths, int64_t count,
                              uint16_t *places);

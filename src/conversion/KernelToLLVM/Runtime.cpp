@@ -173,11 +173,31 @@ void Runtime::callCopy(ImplicitLocOpBuilder &builder, ValueRange args) {
                        args);
 }
 
-Value Runtime::callDryRun(ImplicitLocOpBuilder &builder, Value worker) {
-  auto function = declare("costate_dry_run", i32, pointer, {.readsOnly = true});
-  Value flag = LLVM::CallOp::create(builder, function, worker).getResult();
+/// What a function returns, as an i1.
+static Value callForFlag(ImplicitLocOpBuilder &builder,
+                         LLVM::LLVMFuncOp function, ValueRange args) {
+  Value flag = LLVM::CallOp::create(builder, function, args).getResult();
   Value zero = arith::ConstantOp::create(builder, builder.getI32IntegerAttr(0));
   return arith::CmpIOp::create(builder, arith::CmpIPredicate::ne, flag, zero);
+}
+
+Value Runtime::callDryRun(ImplicitLocOpBuilder &builder, Value worker) {
+  auto function = declare("costate_dry_run", i32, pointer, {.readsOnly = true});
+  return callForFlag(builder, function, worker);
+}
+
+Value Runtime::callLengthsDiffer(ImplicitLocOpBuilder &builder,
+                                 ValueRange args) {
+  Type params[] = {pointer, i64, i64, i64};
+  auto function = declare("costate_lengths_differ", i32, params, {});
+  return callForFlag(builder, function, args);
+}
+
+void Runtime::callOrderByLength(ImplicitLocOpBuilder &builder,
+                                ValueRange args) {
+  Type params[] = {pointer, i64, pointer};
+  auto function = declare("costate_order_by_length", none, params, {});
+  LLVM::CallOp::create(builder, function, args);
 }
 
 void Runtime::callTapeGrow(ImplicitLocOpBuilder &builder, Value worker,

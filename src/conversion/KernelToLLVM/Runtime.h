@@ -143,6 +143,11 @@ public:
   /// Whether the reverse sweep is to be skipped, as an i1.
   mlir::Value callDryRun(mlir::ImplicitLocOpBuilder &builder,
                          mlir::Value worker);
+  /// Whether the lengths of loops differ much, as an i1; see code/KernelCode.h.
+  mlir::Value callLengthsDiffer(mlir::ImplicitLocOpBuilder &builder,
+                                mlir::ValueRange args);
+  void callOrderByLength(mlir::ImplicitLocOpBuilder &builder,
+                         mlir::ValueRange args);
   void callTapeGrow(mlir::ImplicitLocOpBuilder &builder, mlir::Value worker,
                     int64_t bytes);
   void callStepZero(mlir::ImplicitLocOpBuilder &builder, mlir::Value worker);

@@ -128,18 +128,11 @@ public:
     return wide < costs.gain * lanes * alone;
   }
 
-  /// Of all operations of an iteration, on a vector.
-  double ofIteration(Block &body) const {
-    double cost = 0;
-    for (Operation &op : body) {
-      if (op.getNumRegions() == 0 && !matchPattern(&op, m_Constant()))
-        cost += of(&op);
-      for (Region &region : op.getRegions())
-        for (Block &inner : region)
-          cost += ofIteration(inner) *
-                  (isa<LoopLikeOpInterface>(op) ? iterations : 1);
-    }
-    return cost;
+  /// Of all operations of an iteration, on a vector of which no lane waits.
+  double ofIteration(Block &body) {
+    busy = 0;
+    add(body, 1, 1);
+    return busy;
   }
   /// Of one operation, on a vector.
   double of(Operation *op) const { return wideCost(op, costOf(op)); }
@@ -180,7 +173,9 @@ private:
   void add(Operation *op, double times, double wideTimes) {
     double one = costOf(op);
     alone += times * one;
-    wide += wideTimes * wideCost(op, one);
+    double onVector = wideCost(op, one);
+    wide += wideTimes * onVector;
+    busy += times * onVector;
   }
 
   /// For the longest of all lanes: neighbours may have loops of one length, but
@@ -237,7 +232,7 @@ private:
   const Shapes &shapes;
   const InterleavedAccesses &interleaved;
   unsigned lanes, bits;
-  double alone = 0, wide = 0;
+  double alone = 0, wide = 0, busy = 0;
   sizing::Costs table{sizing::Target::Cpu};
   const sizing::LaneCosts &costs = sizing::laneCosts();
 };
@@ -479,7 +474,7 @@ unsigned fewOf(scf::ForOp row, unsigned lanes) {
 
 /// Iterations of the loops that take as long as to find the order of lengths,
 /// and to load elsewhere than from neighbours.
-unsigned idleOf(const Lengths &lengths, const Costs &costs, unsigned lanes) {
+unsigned idleOf(const Lengths &lengths, Costs costs, unsigned lanes) {
   double iteration = 0;
   for (scf::ForOp loop : lengths.loops())
     iteration += costs.ofIteration(*loop.getBody());

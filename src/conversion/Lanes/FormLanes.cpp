@@ -1,3 +1,4 @@
+#include "base/LengthOrder.h"
 #include "conversion/KernelToLLVM/LoopNest.h"
 #include "conversion/KernelToLLVM/Outline.h"
 #include "conversion/Lanes/Choice.h"
@@ -117,12 +118,13 @@ public:
 
   /// In the order of lengths, block by block, where lanes would wait for more
   /// than `idle` iterations otherwise.
-  void runInOrder(const Lengths &lengths, unsigned idle) {
+  /// `apart`: what is known of lanes that are no neighbours.
+  void runInOrder(Lengths &lengths, unsigned idle, const RowFacts &apart) {
     Value begin = row.getLowerBound(), end = row.getUpperBound();
     auto branch = scf::IfOp::create(b, lengths.differ(b, idle),
                                     /*withElseRegion=*/true);
     b.setInsertionPointToStart(branch.thenBlock());
-    emitBlocks(lengths);
+    emitBlocks(lengths, apart);
     b.setInsertionPointToStart(branch.elseBlock());
     emitAll(begin, end, {});
     row.erase();
@@ -245,8 +247,8 @@ private:
             row->getParentOfType<LLVM::LLVMFuncOp>()};
   }
 
-  void emitBlocks(const Lengths &lengths) {
-    Value size = b.number(b.getI64Type(), Lengths::block);
+  void emitBlocks(Lengths &lengths, const RowFacts &apart) {
+    Value size = b.number(b.getI64Type(), orderedBlock);
     auto blocks =
         scf::ForOp::create(b, row.getLowerBound(), row.getUpperBound(), size);
     OpBuilder::InsertionGuard guard(b);
@@ -254,12 +256,13 @@ private:
     Value begin = blocks.getInductionVar();
     Value count = arith::SubIOp::create(b, row.getUpperBound(), begin);
     count = arith::MinSIOp::create(b, count, size);
-    emitBlock(begin, count, lengths.order(b, begin, count));
+    emitBlock(begin, count, lengths.order(b, begin, count), apart);
   }
 
   /// The `count` work items from `begin` on, whose places are counted from
   /// there.
-  void emitBlock(Value begin, Value count, Value places) {
+  void emitBlock(Value begin, Value count, Value places,
+                 const RowFacts &apart) {
     Type i64 = b.getI64Type();
     auto loop =
         scf::ForOp::create(b, b.number(i64, 0), count, b.number(i64, b.lanes));
@@ -268,7 +271,6 @@ private:
     Value first = loop.getInductionVar();
     Value each = arith::AddIOp::create(b, b.splat(begin),
                                        Lengths::placesOf(b, places, first));
-    RowFacts apart(row, Shape::varying());
     LaneBody body = bodyOf(apart);
     body.map(row.getInductionVar(), nullptr, each);
     body.emit(*row.getBody(), maskOf(first, count));
@@ -344,22 +346,24 @@ struct FormLanes : impl::FormLanesBase<FormLanes> {
     if (choice.lanes > 1)
       function->setAttr(vectorLanesAttr, b.getI64IntegerAttr(choice.lanes));
     if (choice.lanes) {
-      if (!ordered || !canMove(row, lengths, choice.lanes))
-        choice.idle = 0;
       setChunks(function,
                 row.getNumResults() ? PartialSums::count : choice.lanes);
-      if (choice.idle)
+      std::optional<RowFacts> apart;
+      if (ordered && choice.idle)
+        apart.emplace(row, Shape::varying());
+      bool inOrder = apart && canBe(row, *apart, lengths, choice.lanes);
+      if (inOrder)
         function->setAttr(orderedLanesAttr, b.getUnitAttr());
       RowWriter writer(row, facts, choice.lanes);
       writer.runFewAlone(choice.few);
-      choice.idle ? writer.runInOrder(lengths, choice.idle) : writer.run();
+      inOrder ? writer.runInOrder(lengths, choice.idle, *apart) : writer.run();
     }
   }
 
-  /// Whether lanes may be any work items, and not only neighbours.
-  bool canMove(scf::ForOp row, const Lengths &lengths, unsigned lanes) {
-    RowFacts apart(row, Shape::varying());
-    return chooseLanes(row, apart.shapes, apart.order, apart.interleaved,
+  /// Whether nothing is in the way of so many lanes of which that is known.
+  bool canBe(scf::ForOp row, const RowFacts &facts, const Lengths &lengths,
+             unsigned lanes) {
+    return chooseLanes(row, facts.shapes, facts.order, facts.interleaved,
                        lengths, {lanes, bits, deterministic})
         .obstacle.empty();
   }

@@ -1,5 +1,6 @@
 #include "conversion/Lanes/Lengths.h"
 
+#include "base/LengthOrder.h"
 #include "conversion/Ahead.h"
 #include "conversion/KernelToLLVM/Runtime.h"
 #include "ir/Tape.h"
@@ -29,7 +30,7 @@ Lengths::Lengths(scf::ForOp row, const Shapes &shapes) : row(row) {
 /// Sums of a row come in an order, records of other rows are where they were
 /// left, private arrays fill the stack; what comes after an assertion may not
 /// be there.
-bool Lengths::mayMove() const {
+bool Lengths::mayMove() {
   Balance balance(row);
   return row.getNumResults() == 0 && !balance.popsOthers &&
          !balance.leavesRecords &&
@@ -37,7 +38,7 @@ bool Lengths::mayMove() const {
                        func::CallOp>(row.getOperation());
 }
 
-bool Lengths::readsSideBySide(const Shapes &shapes) const {
+bool Lengths::readsSideBySide(const Shapes &shapes) {
   return ir::contains(row.getOperation(), [&](Operation *op) {
     auto access = dyn_cast<ir::ElementAccess>(op);
     auto loop = op->getParentOfType<LoopLikeOpInterface>();
@@ -46,12 +47,12 @@ bool Lengths::readsSideBySide(const Shapes &shapes) const {
   });
 }
 
-Value Lengths::memory(LaneBuilder &b, Type type) const {
+Value Lengths::memory(LaneBuilder &b, Type type) {
   OpBuilder::InsertionGuard guard(b);
   auto function = row->getParentOfType<LLVM::LLVMFuncOp>();
   b.setInsertionPointToStart(&function.getFunctionBody().front());
   return LLVM::AllocaOp::create(b, LLVM::LLVMPointerType::get(b.getContext()),
-                                type, b.number(b.getI64Type(), block),
+                                type, b.number(b.getI64Type(), orderedBlock),
                                 /*alignment=*/64);
 }
 
@@ -61,8 +62,7 @@ static Value placeIn(LaneBuilder &b, Value memory, Type type, Value index) {
                              LLVM::GEPNoWrapFlags::inbounds);
 }
 
-void Lengths::write(LaneBuilder &b, Value first, Value count,
-                    Value lengths) const {
+void Lengths::write(LaneBuilder &b, Value first, Value count, Value lengths) {
   Type i64 = b.getI64Type(), i32 = b.getI32Type();
   auto loop = scf::ForOp::create(b, b.number(i64, 0), count, b.number(i64, 1));
   OpBuilder::InsertionGuard guard(b);
@@ -81,21 +81,7 @@ void Lengths::write(LaneBuilder &b, Value first, Value count,
   LLVM::StoreOp::create(b, sum, placeIn(b, lengths, i32, number));
 }
 
-LLVM::CallOp Lengths::call(LaneBuilder &b, StringRef name, Type result,
-                           ValueRange arguments) const {
-  auto module = row->getParentOfType<ModuleOp>();
-  auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(name);
-  if (!function) {
-    auto top = ImplicitLocOpBuilder::atBlockBegin(b.getLoc(), module.getBody());
-    auto type = LLVM::LLVMFunctionType::get(
-        result, llvm::to_vector(arguments.getTypes()));
-    function = LLVM::LLVMFuncOp::create(top, name, type);
-    function.setNoUnwind(true);
-  }
-  return LLVM::CallOp::create(b, function, arguments);
-}
-
-Value Lengths::differ(LaneBuilder &b, unsigned idle) const {
+Value Lengths::differ(LaneBuilder &b, unsigned idle) {
   Type i64 = b.getI64Type(), i32 = b.getI32Type();
   Value lanes = b.number(i64, b.lanes), begin = row.getLowerBound();
   Value count = arith::SubIOp::create(b, row.getUpperBound(), begin);
@@ -113,21 +99,19 @@ Value Lengths::differ(LaneBuilder &b, unsigned idle) const {
   write(b, begin, lanes, lengths);
   write(b, arith::AddIOp::create(b, begin, middle), lanes,
         placeIn(b, lengths, i32, lanes));
-  Value flag = call(b, "costate_lengths_differ", i32,
-                    {lengths, b.number(i64, 2 * static_cast<int64_t>(b.lanes)),
-                     lanes, b.number(i64, idle)})
-                   .getResult();
-  Value differ = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, flag,
-                                       b.number(i32, 0));
+  Value sample = b.number(i64, 2 * static_cast<int64_t>(b.lanes));
+  Value differ =
+      Runtime(row->getParentOfType<ModuleOp>())
+          .callLengthsDiffer(b, {lengths, sample, lanes, b.number(i64, idle)});
   scf::YieldOp::create(b, differ);
   return branch.getResult(0);
 }
 
-Value Lengths::order(LaneBuilder &b, Value begin, Value count) const {
+Value Lengths::order(LaneBuilder &b, Value begin, Value count) {
   Value lengths = memory(b, b.getI32Type()), places = memory(b, b.getI16Type());
   write(b, begin, count, lengths);
-  call(b, "costate_order_by_length", LLVM::LLVMVoidType::get(b.getContext()),
-       {lengths, count, places});
+  Runtime(row->getParentOfType<ModuleOp>())
+      .callOrderByLength(b, {lengths, count, places});
   return places;
 }
 

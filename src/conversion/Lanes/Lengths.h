@@ -6,8 +6,6 @@
 #include "conversion/Lanes/LaneBuilder.h"
 #include "conversion/Lanes/Shapes.h"
 
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-
 namespace costate::conversion {
 
 class Lengths {
@@ -22,27 +20,23 @@ public:
 
   /// Whether lanes would wait for more than `idle` iterations of others, as
   /// far as two vectors tell; not for fewer work items.
-  mlir::Value differ(LaneBuilder &b, unsigned idle) const;
+  mlir::Value differ(LaneBuilder &b, unsigned idle);
   /// The places of the `count` work items from `begin` on, counted from there,
   /// the longest first.
-  mlir::Value order(LaneBuilder &b, mlir::Value begin, mlir::Value count) const;
+  mlir::Value order(LaneBuilder &b, mlir::Value begin, mlir::Value count);
   /// Those of the lanes from number `first` in that order on.
   static mlir::Value placesOf(LaneBuilder &b, mlir::Value places,
                               mlir::Value first);
 
-  static constexpr int64_t block = 1024; ///< work items
-
 private:
-  bool mayMove() const;
-  bool readsSideBySide(const Shapes &shapes) const;
-  mlir::Value memory(LaneBuilder &b, mlir::Type type) const;
+  bool mayMove();
+  bool readsSideBySide(const Shapes &shapes);
+  mlir::Value memory(LaneBuilder &b, mlir::Type type);
   /// Writes those of the `count` work items from `first` on.
   void write(LaneBuilder &b, mlir::Value first, mlir::Value count,
-             mlir::Value lengths) const;
-  mlir::LLVM::CallOp call(LaneBuilder &b, llvm::StringRef name,
-                          mlir::Type result, mlir::ValueRange arguments) const;
+             mlir::Value lengths);
 
-  mutable mlir::scf::ForOp row; // MLIR has no constant ones
+  mlir::scf::ForOp row;
   llvm::SmallVector<mlir::scf::ForOp> known;
   llvm::SmallVector<mlir::Value> bounds;
 };

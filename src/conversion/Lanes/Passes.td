@@ -30,8 +30,8 @@ def FormLanes : Pass<"form-lanes", "::mlir::ModuleOp"> {
     of the tape holds the values of all lanes.
 
     Where the lengths of loops are known before a work item runs, and two vectors
-    of a row tell that lanes would wait for others, blocks of 1,024 work items
-    come in the order of their lengths.
+    of a row tell that lanes would wait for others, blocks of up to 1,024
+    work items come in the order of their lengths.
 
     Rows without branches and loops are left to LLVM's loop vectoriser. Sums of a
     row are those of 16 partial ones, whatever the number of lanes.

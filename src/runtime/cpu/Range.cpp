@@ -1,5 +1,6 @@
 #include "runtime/cpu/Range.h"
 
+#include "base/LengthOrder.h"
 #include "base/RangeSums.h"
 #include "runtime/Text.h"
 #include "runtime/cpu/Copies.h"
@@ -353,9 +354,9 @@ static bool isBySlabs(const Launch &launch, const Range &range) {
 /// Work items of a chunk that are enough for lanes to choose neighbours from,
 /// if each of several runners still has many chunks.
 static int64_t enoughForLanes(const Launch &launch, const Range &range) {
-  constexpr int64_t block = 1024, shares = 16;
+  constexpr int64_t shares = 16;
   int64_t each = range.workItems / launch.runners;
-  return std::min(block, launch.runners == 1 ? each : each / shares);
+  return std::min(orderedBlock, launch.runners == 1 ? each : each / shares);
 }
 
 /// Where nothing is added up in the order of chunks, few work items are shared

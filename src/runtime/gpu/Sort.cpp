@@ -1,7 +1,8 @@
 #include "runtime/gpu/Sort.h"
 
+#include "base/ChosenWord.h"
+
 #include <algorithm>
-#include <cstdlib>
 
 namespace costate::runtime::gpu {
 
@@ -20,16 +21,8 @@ static constexpr double waitSlots = 220e6;
 static constexpr double lookSlots = 250, placeSlots = 100;
 
 Result<Sorting> chosenSorting(Sorting usual) {
-  const char *text = std::getenv("COSTATE_SORT");
-  if (!text || !*text)
-    return usual;
-  if (text == std::string("never"))
-    return Sorting::Never;
-  if (text == std::string("always"))
-    return Sorting::Always;
-  return Failure{ErrorCode::BadArgument,
-                 "COSTATE_SORT is `" + std::string(text) +
-                     "`; it must be `never` or `always`"};
+  return chosenWord("COSTATE_SORT", usual,
+                    {{"never", Sorting::Never}, {"always", Sorting::Always}});
 }
 
 bool sortingPays(const SortReport &seen, const SortCosts &costs,
