@@ -1,5 +1,8 @@
 #include "runtime/cuda/CudaApi.h"
 
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
 #include <dlfcn.h>
 
 namespace costate::runtime::cuda {
@@ -23,6 +26,7 @@ constexpr Symbols symbols{
     .createUrgentStream = {"cuStreamCreateWithPriority"},
     .destroyStream = {"cuStreamDestroy_v2"},
     .waitForStream = {"cuStreamSynchronize"},
+    .queryStream = {"cuStreamQuery"},
     .streamWaitsFor = {"cuStreamWaitEvent"},
     .captureStatus = {"cuStreamIsCapturing"},
     .captureInfo = {"cuStreamGetCaptureInfo_v2"},
@@ -104,6 +108,20 @@ Result<> checkVersion(const CudaApi &api) {
                 versionText(oldestDriver) + " is the oldest that will do");
 }
 
+/// COSTATE_CUDA_GRAPHS, if it is set.
+Result<> readGraphFrom(size_t &graphFrom) {
+  const char *text = std::getenv("COSTATE_CUDA_GRAPHS");
+  if (!text || !*text)
+    return {};
+  const char *end = text + std::strlen(text);
+  if (auto [last, error] = std::from_chars(text, end, graphFrom);
+      error == std::errc() && last == end)
+    return {};
+  return Failure{ErrorCode::BadArgument,
+                 std::string("COSTATE_CUDA_GRAPHS is `") + text +
+                     "`; it must be a number of launches, or 0 for no graphs"};
+}
+
 /// The library stays loaded: it does not survive being unloaded.
 Result<const CudaApi *> load() {
   static CudaApi &api = *new CudaApi; // arrays may live longer than statics
@@ -116,6 +134,8 @@ Result<const CudaApi *> load() {
   Result<> done = initialise(api);
   if (done)
     done = checkVersion(api);
+  if (done)
+    done = readGraphFrom(api.graphFrom);
   if (!done)
     return done.error();
   return &api;

@@ -73,6 +73,7 @@ struct OwnFunctions {
 class CudaApi final : public Api {
 public:
   OwnFunctions own;
+  size_t graphFrom = 3; ///< COSTATE_CUDA_GRAPHS
 
   const Words &words() const override;
   std::string text(Status status) const override;
@@ -84,6 +85,7 @@ public:
                   Stream stream) const override;
   Status allowShared(Function function, size_t bytes) const override;
   void *launchEnd() const override { return nullptr; }
+  size_t leastOfGraph() const override { return graphFrom; }
 };
 
 /// Loaded once and initialised. NoDevice says what is missing.

@@ -1,11 +1,12 @@
 #include "runtime/cuda/CudaDriver.h"
 
 #include "runtime/cuda/Nccl.h"
-#include "runtime/cuda/Ptx.h"
+#include "runtime/cuda/OwnKernels.h"
 #include "runtime/cuda/Spills.h"
 #include "runtime/streams/StreamDriver.h"
 
 #include <algorithm>
+#include <map>
 
 namespace costate::runtime::cuda {
 namespace {
@@ -36,13 +37,15 @@ private:
   Result<std::shared_ptr<gpu::Module>> loadImage(const std::string &image);
   Result<std::shared_ptr<StreamModule>> assemble(const std::string &image);
   size_t localBytes(const StreamModule &module, const std::string &symbol);
-  Result<std::shared_ptr<gpu::Module>> ownCode();
+  Result<Function> ownKernel(const OwnKernel &kernel);
   Result<> prepareOwnCode() override;
+  Status tell(std::byte *to, const std::byte *from, size_t bytes,
+              uint64_t *told) override;
   Result<> fillWords(std::byte *to, size_t words, uint64_t pattern) override;
 
   const CudaApi &api;
   std::mutex ownCodeMutex;
-  std::shared_ptr<gpu::Module> ownCodeModule;
+  std::map<std::string, std::shared_ptr<gpu::Module>> ownCode;
 };
 
 /// Bytes of memory that a thread has to itself; 0 if nobody can tell.
@@ -58,37 +61,41 @@ size_t CudaDriver::localBytes(const StreamModule &module,
   return static_cast<size_t>(bytes);
 }
 
-/// words: address, number of elements, value.
-std::string fillCode() {
-  return stridedKernel("fill", 3, {{"%to", 0}, {"%count", 1}, {"%with", 2}},
-                       R"(
-  shl.b64 %place, %i, 3;
-  add.u64 %place, %to, %place;
-  st.u64 [%place], %with;
-)");
-}
-
-Result<std::shared_ptr<gpu::Module>> CudaDriver::ownCode() {
+Result<Function> CudaDriver::ownKernel(const OwnKernel &kernel) {
   std::lock_guard lock(ownCodeMutex);
-  if (!ownCodeModule) {
-    Result<std::shared_ptr<gpu::Module>> module = loadImage(fillCode());
-    if (!module)
-      return module;
-    ownCodeModule = *module;
+  std::shared_ptr<gpu::Module> &module = ownCode[kernel.symbol];
+  if (!module) {
+    Result<std::shared_ptr<gpu::Module>> loaded = loadImage(kernel.code());
+    if (!loaded)
+      return loaded.error();
+    module = *loaded;
   }
-  return ownCodeModule;
+  return static_cast<StreamModule &>(*module).find(kernel.symbol, 0);
 }
 
 Result<> CudaDriver::fillWords(std::byte *to, size_t words, uint64_t pattern) {
-  constexpr size_t blockThreads = 256;
-  Result<std::shared_ptr<gpu::Module>> module = ownCode();
-  if (!module)
-    return module.error();
+  constexpr unsigned blockThreads = 256;
+  Result<Function> function = ownKernel(fillKernel);
+  if (!function)
+    return function.error();
   size_t resident = gpuProperties.residentThreads / blockThreads;
   size_t blocks = std::min((words + blockThreads - 1) / blockThreads, resident);
-  gpu::Grid grid{static_cast<int64_t>(blocks), blockThreads};
   uint64_t arguments[] = {addressOf(to), words, pattern};
-  return start(**module, "fill", grid, arguments, 0);
+  Start fill{*function, static_cast<unsigned>(blocks), blockThreads};
+  return session->result(session->launch(fill, arguments), "fill memory");
+}
+
+Status CudaDriver::tell(std::byte *to, const std::byte *from, size_t bytes,
+                        uint64_t *told) {
+  constexpr unsigned blockThreads = 128;
+  size_t unit = (addressOf(from) | bytes) % 4 ? 1 : 4;
+  Result<Function> function =
+      ownKernel(unit == 4 ? tellWordsKernel : tellBytesKernel);
+  if (!function)
+    return notSupported;
+  uint64_t arguments[] = {addressOf(to), addressOf(from), bytes,
+                          reinterpret_cast<uint64_t>(told)};
+  return session->launch({*function, 1, blockThreads}, arguments);
 }
 
 /// Registers that a sweep lacks cost more than a third block gives. Memory that
@@ -135,8 +142,8 @@ CudaDriver::assemble(const std::string &image) {
 }
 
 Result<> CudaDriver::prepareOwnCode() {
-  Result<std::shared_ptr<gpu::Module>> fills = ownCode();
-  return fills ? prepare(**fills, "fill", 0) : fills.error();
+  Result<Function> fill = ownKernel(fillKernel);
+  return fill ? Result<>() : fill.error();
 }
 
 Result<Description> describe(const CudaApi &api, DeviceNumber device) {

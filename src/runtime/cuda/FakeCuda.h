@@ -1,7 +1,9 @@
 #pragma once
 /// A CUDA driver without a GPU, for tests.
 
+#include "base/DeviceSymbol.h"
 #include "runtime/cuda/CudaApi.h"
+#include "runtime/cuda/OwnKernels.h"
 #include "runtime/streams/FakeGpu.h"
 
 namespace costate::runtime::cuda {
@@ -12,11 +14,18 @@ public:
   FakeCuda() {
     static_cast<Functions &>(cuda) = makeLocking();
     makeOwn(cuda);
+    for (const OwnKernel *kernel : {&tellBytesKernel, &tellWordsKernel})
+      kernels[deviceSymbol(kernel->symbol)].body = tell;
   }
 
   const CudaApi &api() const override { return cuda; }
 
 private:
+  static void tell(std::span<const uint64_t> words) {
+    std::memcpy(reinterpret_cast<void *>(words[0]),
+                reinterpret_cast<const void *>(words[1]), words[2]);
+    *reinterpret_cast<uint64_t *>(words[3]) = 1;
+  }
   static FakeCuda &self() { return static_cast<FakeCuda &>(*fake); }
   static void makeOwn(CudaApi &api);
   static void makeCode(OwnFunctions &own);
@@ -40,7 +49,9 @@ inline void FakeCuda::makeOwn(CudaApi &api) {
   own.errorString = own.errorName;
   own.retainContext = [](ContextHandle *, DeviceNumber) { return success; };
   own.releaseContext = [](DeviceNumber) { return success; };
-  own.pushContext = [](ContextHandle) { return success; };
+  own.pushContext = [](ContextHandle) {
+    return self().perform("pushContext", [] { return success; });
+  };
   own.popContext = [](ContextHandle *) { return success; };
   own.copyRows = [](const RowCopy *rows, Stream stream) {
     for (const PitchedMemory &side : {rows->from, rows->to})

@@ -4,6 +4,7 @@
 #include "runtime/cuda/CudaDriver.h"
 
 #include <gtest/gtest.h>
+#include <thread>
 
 using namespace costate;
 using namespace costate::runtime;
@@ -89,6 +90,150 @@ TEST_F(CudaCode, KernelsThatLackRegistersHaveThoseOfAThirdBlock) {
   EXPECT_EQ(loaded(image + crowded("fill$kernel", 3, 0) + function, "fill"),
             image + crowded("fill$kernel", 2, 0) + function);
   EXPECT_EQ(driver->counters().read().synchronizations, waits + 5);
+}
+
+/// Launches that are told to go together.
+class CudaSeries : public CudaCode {
+protected:
+  void SetUp() override {
+    CudaCode::SetUp();
+    fake.kernels["add$kernel"].body = [](std::span<const uint64_t> words) {
+      *reinterpret_cast<uint64_t *>(words[0]) += words[1];
+    };
+    module = *driver->load({});
+    memory = *driver->allocate(8);
+    uint8_t zero = 0;
+    check(driver->fill(memory, 8, &zero, 1));
+    fake.calls.clear();
+  }
+  void TearDown() override {
+    driver->release(memory);
+    module = nullptr;
+    EXPECT_EQ(fake.liveGraphs(), 0u) << "their functions are gone";
+    EXPECT_EQ(fake.violations, 0u);
+  }
+  void add(uint64_t value) {
+    uint64_t words[] = {reinterpret_cast<uint64_t>(memory), value};
+    check(driver->launch(*module, "add", {1, 32}, words));
+  }
+  void addTogether(std::initializer_list<uint64_t> values) {
+    ASSERT_TRUE(driver->beginSeries());
+    for (uint64_t value : values)
+      add(value);
+    check(driver->endSeries());
+  }
+  uint64_t value() {
+    uint64_t now = 0;
+    check(driver->download(&now, memory, 8));
+    return now;
+  }
+
+  std::byte *memory = nullptr;
+};
+
+TEST_F(CudaSeries, WhatComesAgainIsAGraph) {
+  for (int round = 1; round <= 6; ++round) {
+    addTogether({1, 20, 300, 4000});
+    EXPECT_EQ(fake.calls["launchGraph"], size_t(std::max(0, round - 2)));
+  }
+  EXPECT_EQ(fake.calls["launchKernel"], size_t(3 * 4));
+  EXPECT_EQ(fake.calls["instantiate"], 1u);
+  EXPECT_EQ(driver->counters().launches, size_t(6 * 4));
+  EXPECT_EQ(value(), 6 * 4321u);
+}
+
+TEST_F(CudaSeries, WhatIsDifferentHasNoPartInIt) {
+  for (uint64_t round = 1; round <= 9; ++round)
+    addTogether({1, 20, round});
+  for (uint64_t round = 1; round <= 9; ++round)
+    addTogether({1, 20}); // too few
+  EXPECT_EQ(fake.calls["instantiate"], 0u);
+  EXPECT_EQ(value(), 9 * 21u + 45 + 9 * 21u);
+}
+
+TEST_F(CudaSeries, TheContextIsEnteredOnce) {
+  fake.calls.clear();
+  addTogether({1, 2});
+  EXPECT_EQ(fake.calls["pushContext"], 1u);
+}
+
+TEST_F(CudaSeries, WhateverElseIsAskedForComesAfterIt) {
+  for (int round = 1; round <= 5; ++round) {
+    ASSERT_TRUE(driver->beginSeries());
+    EXPECT_FALSE(driver->beginSeries());
+    uint64_t seven = 7;
+    check(driver->upload(memory, &seven, 8));
+    for (int time = 0; time < 3; ++time)
+      add(1);
+    EXPECT_EQ(value(), 10u);
+    for (int time = 0; time < 4; ++time)
+      add(2);
+    uint64_t other = 1000;
+    std::jthread([&] { check(driver->upload(memory, &other, 8)); }).join();
+    check(driver->endSeries());
+    EXPECT_EQ(value(), 1008u) << "what another thread asks for does not wait";
+  }
+  EXPECT_GT(fake.calls["launchGraph"], 0u);
+}
+
+TEST_F(CudaSeries, WithoutAGraphLaunchesGoOneByOne) {
+  for (const char *function : {"beginCapture", "instantiate"}) {
+    fake.failing = {{function, unknownError}};
+    for (int round = 1; round <= 6; ++round)
+      addTogether({1, 2, 3, uint64_t(*function)});
+    EXPECT_EQ(fake.calls[function], 1u) << "it is not tried again";
+  }
+  fake.failing = {};
+  EXPECT_EQ(fake.calls["launchGraph"], 0u);
+}
+
+TEST_F(CudaSeries, AFailureIsToldInTheEnd) {
+  fake.failing = {{"launchKernel", illegalAddress}};
+  ASSERT_TRUE(driver->beginSeries());
+  add(1);
+  Result<> ended = driver->endSeries();
+  fake.failing = {};
+  ASSERT_FALSE(ended.ok());
+  EXPECT_EQ(ended.error().code, ErrorCode::KernelFailed);
+}
+
+TEST_F(CudaSeries, LongOnesAreSeveralGraphs) {
+  for (int round = 1; round <= 4; ++round) {
+    ASSERT_TRUE(driver->beginSeries());
+    for (uint64_t time = 0; time < 300; ++time)
+      add(time);
+    check(driver->endSeries());
+  }
+  EXPECT_EQ(fake.calls["instantiate"], 3u);
+  EXPECT_EQ(value(), 4 * 150 * 299u);
+}
+
+TEST_F(CudaSeries, SeriesThatGoOnChangingLeaveRoomForGraphs) {
+  for (uint64_t round = 0; round < 9000; ++round) {
+    addTogether({1, 2, 1000 + round});
+    if (round % 100 == 0)
+      addTogether({3, 4, 5});
+  }
+  EXPECT_EQ(fake.calls["instantiate"], 1u);
+  EXPECT_EQ(fake.calls["launchGraph"], 88u);
+}
+
+/// Small numbers come by a kernel, which tells when they are there.
+TEST_F(CudaSeries, SmallDownloadsNeedNoEvent) {
+  uint64_t sent = 0x0102030405060708;
+  check(driver->upload(memory, &sent, 8));
+  fake.calls.clear();
+  EXPECT_EQ(value(), sent);
+  uint8_t bytes[3] = {};
+  check(driver->download(bytes, memory + 1, 3));
+  EXPECT_EQ(bytes[0] | bytes[1] << 8 | bytes[2] << 16, 0x050607);
+  EXPECT_EQ(fake.calls["waitForEvent"] + fake.calls["copyToHost"], 0u);
+  EXPECT_EQ(driver->counters().synchronizations, 2u);
+  fake.failing = {{"queryStream", illegalAddress}};
+  fake.kernels["tell4$kernel"].body = [](std::span<const uint64_t>) {};
+  EXPECT_FALSE(driver->download(&sent, memory, 8).ok());
+  fake.failing = {};
+  EXPECT_FALSE(driver->download(&sent, memory, 8).ok()) << "nothing was told";
 }
 
 } // namespace

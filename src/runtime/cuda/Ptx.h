@@ -9,6 +9,12 @@
 
 namespace costate::runtime::cuda {
 
+inline const std::string ptxHead = R"(
+.version 7.0
+.target sm_70
+.address_size 64
+)";
+
 /// The kernel of `symbol`, called with `words` words, runs `body` for each %i
 /// below %count. `inputs`: 64-bit registers, %count among them, and the words
 /// that they are. %place and %value are free.
@@ -20,13 +26,8 @@ stridedKernel(const std::string &symbol, size_t words,
   for (const auto &[name, word] : inputs)
     loads += "  .reg .b64 " + name + ";\n  ld.param.u64 " + name + ", [words+" +
              std::to_string(8 * word) + "];\n";
-  return R"(
-.version 7.0
-.target sm_70
-.address_size 64
-.visible .entry )" +
-         deviceSymbol(symbol) + "(.param .align 8 .b8 words[" +
-         std::to_string(8 * words) + R"(]) {
+  return ptxHead + ".visible .entry " + deviceSymbol(symbol) +
+         "(.param .align 8 .b8 words[" + std::to_string(8 * words) + R"(]) {
   .reg .pred %done;
   .reg .b32 %block, %size, %lane, %blocks;
   .reg .b64 %i, %step, %place, %value;

@@ -153,6 +153,11 @@ public:
   /// When the GPU comes to what is queued next; null if it cannot tell.
   virtual std::shared_ptr<profile::Moment> mark() { return nullptr; }
 
+  /// Whether from here to endSeries launches of this thread may reach the GPU
+  /// late, as one: before whatever else this thread asks for, at the latest.
+  virtual bool beginSeries() { return false; }
+  virtual Result<> endSeries() { return {}; }
+
   /// Exchanges are under way, which are to run beside what is launched.
   virtual bool isShared() { return false; }
 

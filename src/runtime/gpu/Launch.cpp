@@ -614,11 +614,14 @@ static Result<> runChosen(Launch &launch, const DeviceFunction &function,
 
 static Result<LoadedCode *>
 codeOf(Engine &engine, const std::shared_ptr<const DeviceCode> &code) {
+  auto isGone = [](const auto &loaded) { return loaded.second.code.expired(); };
+  auto known = engine.loaded.find(code.get());
+  bool isNew = known == engine.loaded.end();
+  if (!isNew && isGone(*known))
+    engine.loaded.erase(known); // another one was there
   // Unloading waits, which would spoil a graph.
-  if (!engine.memory.isCapturing())
-    std::erase_if(engine.loaded, [](const auto &loaded) {
-      return loaded.second.code.expired();
-    });
+  if (isNew && !engine.memory.isCapturing())
+    std::erase_if(engine.loaded, isGone);
   LoadedCode &loaded = engine.loaded[code.get()];
   if (!loaded.module) {
     auto module = engine.driver().load(*code);
@@ -865,9 +868,8 @@ static Result<TapeSizes> reserve(Engine &engine, const LaunchRequest &request,
   }
 }
 
-Result<LaunchReport> launch(Engine &engine, const LaunchRequest &request) {
-  ForeignWork work;
-  std::lock_guard lock(engine.mutex);
+static Result<LaunchReport> launchLocked(Engine &engine,
+                                         const LaunchRequest &request) {
   const DeviceCode &code = *request.code->device;
   Result<LoadedCode *> loaded = codeOf(engine, request.code->device);
   if (!loaded)
@@ -894,6 +896,15 @@ Result<LaunchReport> launch(Engine &engine, const LaunchRequest &request) {
           {real.tapeBytes, size_t(needs->serial), deepestTile(code, **loaded)}),
       .allBytes = needs->serial + real.tapeBytes * real.tapeThreads +
                   (tiles ? engine.tiles.heapBytes() : 0)};
+}
+
+Result<LaunchReport> launch(Engine &engine, const LaunchRequest &request) {
+  ForeignWork work;
+  std::lock_guard lock(engine.mutex);
+  bool isSeries = engine.driver().beginSeries();
+  Result<LaunchReport> report = launchLocked(engine, request);
+  Result<> ended = isSeries ? engine.driver().endSeries() : Result<>();
+  return report && !ended ? ended.error() : report;
 }
 
 } // namespace costate::runtime::gpu

@@ -36,7 +36,7 @@ private:
 };
 
 struct LoadedCode {
-  std::weak_ptr<const DeviceCode> code; ///< it is unloaded after this
+  std::weak_ptr<const DeviceCode> code; ///< gone: unloaded with the next load
   std::shared_ptr<Module> module;
   std::shared_ptr<TapeNeeds> needs;
   /// Of each function that adds up, once it has run: blocks that run at a time.

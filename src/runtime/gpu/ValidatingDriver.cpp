@@ -310,6 +310,8 @@ public:
   Result<> beginCapture() override;
   Result<std::shared_ptr<Captured>> endCapture() override;
   Result<> replay(Captured &captured) override;
+  bool beginSeries() override { return real->beginSeries(); }
+  Result<> endSeries() override { return real->endSeries(); }
   bool isShared() override { return real->isShared(); }
   Result<MeetingPlace> meetingPlace(int rank) override {
     return real->meetingPlace(rank);

@@ -21,6 +21,7 @@ constexpr Symbols symbols{
     .createUrgentStream = {"hipStreamCreateWithPriority"},
     .destroyStream = {"hipStreamDestroy"},
     .waitForStream = {"hipStreamSynchronize"},
+    .queryStream = {"hipStreamQuery"},
     .streamWaitsFor = {"hipStreamWaitEvent"},
     .captureStatus = {"hipStreamIsCapturing"},
     .captureInfo = {"hipStreamGetCaptureInfo_v2"},

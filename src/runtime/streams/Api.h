@@ -21,6 +21,7 @@ constexpr Status notReady = 600;
 constexpr Status notSupported = 801;
 /// A stream is captured, and this cannot be.
 constexpr Status captureUnsupported = 900;
+constexpr Status unknownError = 999;
 /// The context is unusable from then on.
 constexpr Status illegalAddress = 700;
 constexpr Status launchTimeout = 702;
@@ -92,6 +93,7 @@ constexpr unsigned letGoAnyTime = 1, graphOwns = 1;
   F(createUrgentStream, Stream *, unsigned, int)                               \
   F(destroyStream, Stream)                                                     \
   F(waitForStream, Stream)                                                     \
+  F(queryStream, Stream)                                                       \
   F(streamWaitsFor, Stream, Event, unsigned)                                   \
   F(captureStatus, Stream, CaptureStatus *)                                    \
   F(captureInfo, Stream, CaptureStatus *, unsigned long long *, GraphHandle *, \
@@ -201,6 +203,9 @@ public:
   /// Of memory that blocks of `function` may share.
   virtual Status allowShared(Function, size_t) const { return success; }
   virtual void *launchEnd() const = 0;
+  /// A graph of so many launches or more costs less than they do one by one;
+  /// 0: none does.
+  virtual size_t leastOfGraph() const { return 0; }
 };
 
 /// NoDevice says what is missing.

@@ -330,6 +330,14 @@ inline void FakeGpu::makeStreams(Functions &api) {
     delete stream;
     return success;
   };
+  api.queryStream = [](Stream handle) { // as much as a GPU does meanwhile
+    if (fake->whileWaiting)
+      std::exchange(fake->whileWaiting, nullptr)();
+    size_t steps = 0;
+    run(handle, [&] { return steps++ > 0; });
+    bool isDone = streamOf(handle)->queue.empty();
+    return outsideOfCapture(isDone ? success : notReady);
+  };
   api.waitForStream = [](Stream stream) {
     run(stream);
     return outsideOfCapture();

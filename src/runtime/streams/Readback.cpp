@@ -1,5 +1,6 @@
 #include "runtime/streams/Readback.h"
 
+#include <atomic>
 #include <cstring>
 
 namespace costate::runtime::streams {
@@ -7,6 +8,9 @@ namespace costate::runtime::streams {
 /// Larger copies go straight to memory of the caller: drivers have pinned
 /// memory of their own for them.
 static constexpr size_t slotBytes = size_t(64) << 10;
+
+/// So few are copied by a kernel, which costs less than a copy and an event.
+static constexpr size_t toldBytes = 4096;
 
 Readback::~Readback() {
   for (PinnedSlot &slot : idle)
@@ -38,13 +42,24 @@ Status Readback::copy(PinnedSlot &slot, void *to, const std::byte *from,
   return status;
 }
 
+Status Readback::listen(PinnedSlot &slot, const std::byte *from, size_t bytes) {
+  auto *place = reinterpret_cast<uint64_t *>(slot.memory + slotBytes);
+  std::atomic_ref<uint64_t> told(*place);
+  told = 0;
+  if (Status status = tell(slot.memory, from, bytes, place))
+    return status;
+  return session->waitUntil([&] { return told != 0; });
+}
+
 Status Readback::download(PinnedSlot &slot, void *to, const std::byte *from,
                           size_t bytes) {
-  if (Status status = slot.open(*session, slotBytes))
+  if (Status status = slot.open(*session, slotBytes + sizeof(uint64_t)))
     return status;
   if (bytes > slotBytes)
     return copy(slot, to, from, bytes);
-  Status status = copy(slot, slot.memory, from, bytes);
+  Status status = bytes > toldBytes ? notSupported : listen(slot, from, bytes);
+  if (status == notSupported)
+    status = copy(slot, slot.memory, from, bytes);
   if (status == success)
     std::memcpy(to, slot.memory, bytes);
   return status;

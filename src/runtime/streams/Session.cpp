@@ -1,5 +1,6 @@
 #include "runtime/streams/Session.h"
 
+#include <algorithm>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -23,6 +24,7 @@ Result<std::shared_ptr<Session>> Session::open(const Api &api,
 }
 
 Session::~Session() {
+  forgetSeries();
   if (switched)
     (void)call(functions.destroyEvent, switched);
   for (Stream stream : {own, captureQueue})
@@ -44,9 +46,15 @@ Status Session::beginCapture() {
   return status;
 }
 
-Status Session::endCapture(GraphHandle &graph) {
+Status Session::endCapture(GraphRun &run) {
   capturer = std::thread::id();
-  return call(functions.endCapture, captureQueue, &graph);
+  GraphHandle graph = nullptr;
+  Status status = call(functions.endCapture, captureQueue, &graph);
+  if (status == success)
+    status = call(functions.instantiate, &run, graph, 0ull);
+  if (graph)
+    (void)call(functions.destroyGraph, graph);
+  return status;
 }
 
 Status Session::refuseCaptured(Stream stream) {
@@ -117,6 +125,88 @@ Status Session::useStream(std::optional<Stream> stream) {
 Status Session::letWait(Stream stream) {
   std::unique_lock lock(switching);
   return order(stream);
+}
+
+//===-- Launches together -------------------------------------------------===//
+
+/// A longer series is made of several graphs.
+static constexpr size_t mostOfGraph = 128;
+
+bool Session::beginSeries() {
+  if (!functions.leastOfGraph() || isCapturing() || isGuest() || visited ||
+      functions.enter(context, visitor))
+    return false;
+  visited = this;
+  inSeries = std::this_thread::get_id();
+  return true;
+}
+
+Status Session::endSeries() {
+  Status status = launchSeries();
+  inSeries = std::thread::id();
+  visited = nullptr;
+  functions.leave(visitor, status);
+  return status;
+}
+
+void Session::forgetSeries() {
+  std::lock_guard lock(graphsMutex);
+  (void)within([&] {
+    graphs.forget();
+    return success;
+  });
+}
+
+Status Session::launch(const Start &start, std::span<const uint64_t> words) {
+  if (!isInSeries())
+    return launchNow(start, words);
+  series.add(start, words);
+  return series.size() < mostOfGraph ? success : launchSeries();
+}
+
+Status Session::launchNow(const Start &start, std::span<const uint64_t> words) {
+  uint64_t none = 0;
+  size_t bytes = std::max(words.size_bytes(), sizeof none);
+  auto *data = words.empty() ? &none : const_cast<uint64_t *>(words.data());
+  void *extra[] = {launchBuffer, data, launchBufferBytes, &bytes,
+                   functions.launchEnd()};
+  return withStream([&](Stream stream) {
+    return call(functions.launchKernel, start.function, start.blocks, 1u, 1u,
+                start.blockThreads, 1u, 1u, start.sharedBytes, stream,
+                static_cast<void **>(nullptr), static_cast<void **>(extra));
+  });
+}
+
+Status Session::launchOneByOne(const Series &all) {
+  return all.forEach([&](const Start &start, std::span<const uint64_t> words) {
+    return launchNow(start, words);
+  });
+}
+
+GraphRun Session::graphOf(const Series &all) {
+  std::lock_guard lock(graphsMutex);
+  bool isDue = false;
+  GraphRun run = graphs.find(all, isDue);
+  if (!isDue)
+    return run;
+  Status status = beginCapture();
+  if (status == success) {
+    status = launchOneByOne(all);
+    Status ended = endCapture(run);
+    status = status ? status : ended;
+  }
+  graphs.keep(all, status == success ? run : nullptr);
+  return status == success ? run : nullptr;
+}
+
+Status Session::launchTogether() {
+  std::swap(series, launching);
+  bool isShort = launching.size() < functions.leastOfGraph();
+  GraphRun run = isShort ? nullptr : graphOf(launching);
+  Status status =
+      run ? enqueue(functions.launchGraph, run) : launchOneByOne(launching);
+  launching.clear();
+  return status;
 }
 
 //===-- Captures of others ------------------------------------------------===//

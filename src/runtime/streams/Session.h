@@ -4,9 +4,10 @@
 #include "base/Fork.h"
 #include "runtime/Counters.h"
 #include "runtime/gpu/Driver.h"
-#include "runtime/streams/Api.h"
+#include "runtime/streams/Series.h"
 
 #include <atomic>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -39,6 +40,8 @@ public:
   }
   /// The same for a body that calls several, or those of another library.
   template <class Body> Status within(const Body &body) const {
+    if (visited == this)
+      return body();
     ForeignWork work;
     Context before{};
     if (Status status = functions.enter(context, before))
@@ -52,8 +55,10 @@ public:
   Result<> result(Status status, const std::string &doing) const;
   Failure failure(Status status, const std::string &doing) const;
 
-  /// Calls `append(stream)`.
+  /// Calls `append(stream)`, after what waits to be launched.
   template <class Append> Status withStream(const Append &append) {
+    if (Status status = launchSeries())
+      return status;
     if (isCapturing())
       return append(captureQueue);
     std::shared_lock lock(switching);
@@ -72,15 +77,32 @@ public:
         [&](Stream stream) { return call(function, arguments..., stream); });
   }
 
+  /// Launches, at once or with others: see gpu::Driver::beginSeries.
+  Status launch(const Start &start, std::span<const uint64_t> words);
+  bool beginSeries();
+  Status endSeries();
+  /// Before code is unloaded.
+  void forgetSeries();
+
   /// For all that is queued.
   Status wait() {
     ++counted.synchronizations;
     Stream stream = nullptr;
-    Status status = withStream([&](Stream current) {
-      stream = current;
-      return success;
-    });
+    Status status = findStream(stream);
     return status ? status : call(functions.waitForStream, stream);
+  }
+  /// For what is queued to make `isDone` true; faster than the driver can.
+  template <class IsDone> Status waitUntil(const IsDone &isDone) {
+    ++counted.synchronizations;
+    Stream stream = nullptr;
+    if (Status status = findStream(stream))
+      return status;
+    Status status = notReady;
+    while (status == notReady && !isSoon(isDone))
+      status = call(functions.queryStream, stream);
+    if (status == notReady || isDone())
+      return success;
+    return status ? status : unknownError;
   }
   Status waitFor(Event event) {
     ++counted.synchronizations;
@@ -89,7 +111,7 @@ public:
 
   /// From here to endCapture, what this thread appends is kept in a graph.
   Status beginCapture();
-  Status endCapture(GraphHandle &graph);
+  Status endCapture(GraphRun &run);
   bool isCapturing() const { return capturer == std::this_thread::get_id(); }
 
   /// What is appended from here on goes to `stream`, or to our own one for
@@ -129,11 +151,37 @@ private:
   Status waitBeside(Stream stream);
   bool isGuest() const { return guest == std::this_thread::get_id(); }
 
+  Status findStream(Stream &stream) {
+    return withStream([&](Stream current) {
+      stream = current;
+      return success;
+    });
+  }
+
+  /// Looks for as long as nobody has to ask the driver what keeps the GPU.
+  template <class IsDone> static bool isSoon(const IsDone &isDone) {
+    using Clock = std::chrono::steady_clock;
+    const auto end = Clock::now() + std::chrono::microseconds(50);
+    bool done = isDone();
+    while (!done && Clock::now() < end)
+      done = isDone();
+    return done;
+  }
+
+  bool isInSeries() const { return inSeries == std::this_thread::get_id(); }
+  Status launchSeries() {
+    return isInSeries() && series.size() > 0 ? launchTogether() : success;
+  }
+  Status launchTogether();
+  Status launchNow(const Start &start, std::span<const uint64_t> words);
+  Status launchOneByOne(const Series &all);
+  GraphRun graphOf(const Series &all);
+
   /// A graph of the user would miss what we do besides launching.
   Status refuseCaptured(Stream stream);
 
   Session(const Api &api, DeviceNumber device, Context context)
-      : functions(api), device(device), context(context) {}
+      : functions(api), device(device), context(context), graphs(api) {}
 
   const Api &functions;
   DeviceNumber device;
@@ -149,6 +197,14 @@ private:
   gpu::Place place = gpu::Place::Usual;
   CaptureMode usualMode = CaptureMode::Global; ///< of that thread
   std::atomic<int> sharing = 0;
+
+  /// Whose context is that of this thread already.
+  static inline thread_local const Session *visited = nullptr;
+  Context visitor{}; ///< what was that before
+  std::atomic<std::thread::id> inSeries = {};
+  Series series, launching; ///< of that thread
+  std::mutex graphsMutex;
+  SeriesGraphs graphs;
   std::mutex doubting;
   std::map<const void *, Failure> doubters;
 };

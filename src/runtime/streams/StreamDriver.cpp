@@ -33,7 +33,8 @@ StreamModule &moduleOf(gpu::Module &module) {
 StreamDriver::StreamDriver(Opened opened)
     : gpuProperties(std::move(opened.properties)),
       session(std::move(opened.session)), memory(std::move(opened.memory)),
-      staging(session), readback(session),
+      staging(session),
+      readback(session, [this](auto... what) { return tell(what...); }),
       clock(std::make_shared<EventClock>(session)) {}
 
 Result<std::byte *> StreamDriver::allocateHost(size_t bytes) {
@@ -181,20 +182,13 @@ Result<> StreamDriver::start(gpu::Module &module, const std::string &symbol,
   if (grid.blocks > gpuProperties.mostBlocks)
     return session->failure(invalidValue,
                             "run `" + symbol + "` in so many blocks");
-  const Api &api = session->api();
-  uint64_t none = 0;
-  size_t bytes = std::max(words.size_bytes(), sizeof none);
-  auto *data = words.empty() ? &none : const_cast<uint64_t *>(words.data());
-  void *extra[] = {launchBuffer, data, launchBufferBytes, &bytes,
-                   api.launchEnd()};
-  Status status = session->withStream([&](Stream stream) {
-    return session->call(
-        api.launchKernel, *function, static_cast<unsigned>(grid.blocks), 1u, 1u,
-        static_cast<unsigned>(grid.blockThreads), 1u, 1u,
-        static_cast<unsigned>(sharedBytes), stream,
-        static_cast<void **>(nullptr), static_cast<void **>(extra));
-  });
-  return session->result(status, "start the kernel `" + symbol + "`");
+  const Start one{*function, static_cast<unsigned>(grid.blocks),
+                  static_cast<unsigned>(grid.blockThreads),
+                  static_cast<unsigned>(sharedBytes)};
+  Status status = session->launch(one, words);
+  if (status == success)
+    return {};
+  return session->failure(status, "start the kernel `" + symbol + "`");
 }
 
 Result<> StreamDriver::synchronize() {
@@ -242,16 +236,9 @@ Result<> StreamDriver::beginCapture() {
 }
 
 Result<std::shared_ptr<gpu::Captured>> StreamDriver::endCapture() {
-  const Api &api = session->api();
   auto captured =
       std::make_shared<StreamGraph>(session, session->counters().read());
-  GraphHandle graph = nullptr;
-  Status status = session->endCapture(graph);
-  if (status == success)
-    status = session->call(api.instantiate, &captured->run, graph, 0ull);
-  if (graph)
-    (void)session->call(api.destroyGraph, graph);
-  if (status)
+  if (Status status = session->endCapture(captured->run))
     return session->failure(status, "make a graph");
   return std::shared_ptr<gpu::Captured>(std::move(captured));
 }

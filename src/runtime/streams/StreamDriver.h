@@ -111,6 +111,10 @@ public:
   Result<> replay(gpu::Captured &captured) override;
 
   std::shared_ptr<profile::Moment> mark() override { return clock->mark(); }
+  bool beginSeries() override { return session->beginSeries(); }
+  Result<> endSeries() override {
+    return session->result(session->endSeries(), "start a kernel");
+  }
   bool isShared() override { return session->isShared(); }
   Counters &counters() override { return session->counters(); }
 
@@ -121,6 +125,10 @@ protected:
   /// Code cannot be loaded while a thread captures: what fills and copies need
   /// is, before that.
   virtual Result<> prepareOwnCode() { return {}; }
+  /// See Tell.
+  virtual Status tell(std::byte *, const std::byte *, size_t, uint64_t *) {
+    return notSupported;
+  }
   /// Repeats a pattern of 8 bytes whose halves differ; drivers fill with at
   /// most 4.
   virtual Result<> fillWords(std::byte *to, size_t words, uint64_t pattern);

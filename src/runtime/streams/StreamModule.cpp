@@ -7,6 +7,7 @@ namespace costate::runtime::streams {
 StreamModule::~StreamModule() {
   if (isUsed)
     (void)session->wait();
+  session->forgetSeries();
   (void)session->call(session->api().unloadCode, code);
 }
 
