@@ -1,8 +1,7 @@
 #include "runtime/cuda/CudaApi.h"
 
-#include <charconv>
-#include <cstdlib>
-#include <cstring>
+#include "base/ChosenWord.h"
+
 #include <dlfcn.h>
 
 namespace costate::runtime::cuda {
@@ -108,20 +107,6 @@ Result<> checkVersion(const CudaApi &api) {
                 versionText(oldestDriver) + " is the oldest that will do");
 }
 
-/// COSTATE_CUDA_GRAPHS, if it is set.
-Result<> readGraphFrom(size_t &graphFrom) {
-  const char *text = std::getenv("COSTATE_CUDA_GRAPHS");
-  if (!text || !*text)
-    return {};
-  const char *end = text + std::strlen(text);
-  if (auto [last, error] = std::from_chars(text, end, graphFrom);
-      error == std::errc() && last == end)
-    return {};
-  return Failure{ErrorCode::BadArgument,
-                 std::string("COSTATE_CUDA_GRAPHS is `") + text +
-                     "`; it must be a number of launches, or 0 for no graphs"};
-}
-
 /// The library stays loaded: it does not survive being unloaded.
 Result<const CudaApi *> load() {
   static CudaApi &api = *new CudaApi; // arrays may live longer than statics
@@ -134,10 +119,14 @@ Result<const CudaApi *> load() {
   Result<> done = initialise(api);
   if (done)
     done = checkVersion(api);
-  if (done)
-    done = readGraphFrom(api.graphFrom);
   if (!done)
     return done.error();
+  Result<GraphRule> graphs =
+      chosenWord("COSTATE_CUDA_GRAPHS", api.graphs,
+                 {{"never", noGraphs}, {"always", {.least = 1, .times = 0}}});
+  if (!graphs)
+    return graphs.error();
+  api.graphs = *graphs;
   return &api;
 }
 

@@ -73,7 +73,8 @@ struct OwnFunctions {
 class CudaApi final : public Api {
 public:
   OwnFunctions own;
-  size_t graphFrom = 3; ///< COSTATE_CUDA_GRAPHS
+  /// A graph costs as much as two launches, and as dozens to make.
+  GraphRule graphs{.least = 3, .times = 2};
 
   const Words &words() const override;
   std::string text(Status status) const override;
@@ -85,7 +86,7 @@ public:
                   Stream stream) const override;
   Status allowShared(Function function, size_t bytes) const override;
   void *launchEnd() const override { return nullptr; }
-  size_t leastOfGraph() const override { return graphFrom; }
+  GraphRule graphRule() const override { return graphs; }
 };
 
 /// Loaded once and initialised. NoDevice says what is missing.

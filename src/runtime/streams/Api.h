@@ -184,6 +184,13 @@ struct Words {
   const char *search; ///< what to look at where no GPU is found
 };
 
+/// Which launches become graphs.
+struct GraphRule {
+  size_t least = 0; ///< so many or more at a time; 0: none
+  int times = 0;    ///< that they come before
+};
+constexpr GraphRule noGraphs{};
+
 class Api : public Functions {
 public:
   virtual ~Api() = default;
@@ -203,9 +210,7 @@ public:
   /// Of memory that blocks of `function` may share.
   virtual Status allowShared(Function, size_t) const { return success; }
   virtual void *launchEnd() const = 0;
-  /// A graph of so many launches or more costs less than they do one by one;
-  /// 0: none does.
-  virtual size_t leastOfGraph() const { return 0; }
+  virtual GraphRule graphRule() const { return noGraphs; }
 };
 
 /// NoDevice says what is missing.

@@ -4,8 +4,6 @@
 
 namespace costate::runtime::streams {
 
-/// Times that a series comes before it gets a graph, which costs some launches.
-static constexpr int timesBefore = 2;
 /// What takes memory of the GPU, and what only counts.
 static constexpr size_t mostGraphs = 512, mostKnown = 8192;
 /// A graph that none of so many series was has no use any more.
@@ -31,7 +29,7 @@ GraphRun SeriesGraphs::find(const Series &series, bool &isDue) {
   found.lastSeen = ++searches;
   if (found.run)
     return found.series == series ? found.run : nullptr;
-  isDue = ++found.seen > timesBefore && runs < mostGraphs;
+  isDue = ++found.seen > api.graphRule().times && runs < mostGraphs;
   return nullptr;
 }
 

@@ -133,7 +133,7 @@ Status Session::letWait(Stream stream) {
 static constexpr size_t mostOfGraph = 128;
 
 bool Session::beginSeries() {
-  if (!functions.leastOfGraph() || isCapturing() || isGuest() || visited ||
+  if (!functions.graphRule().least || isCapturing() || isGuest() || visited ||
       functions.enter(context, visitor))
     return false;
   visited = this;
@@ -201,7 +201,7 @@ GraphRun Session::graphOf(const Series &all) {
 
 Status Session::launchTogether() {
   std::swap(series, launching);
-  bool isShort = launching.size() < functions.leastOfGraph();
+  bool isShort = launching.size() < functions.graphRule().least;
   GraphRun run = isShort ? nullptr : graphOf(launching);
   Status status =
       run ? enqueue(functions.launchGraph, run) : launchOneByOne(launching);
