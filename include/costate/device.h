@@ -148,6 +148,8 @@ public:
   size_t current_bytes() const;
   size_t peak_bytes() const;
   size_t memory_limit() const;
+  /// Bytes that the shared arrays of a block may take; 0: it has no blocks.
+  size_t shared_memory() const;
   void reset_peak_bytes() const;
 
   /// What the device has done since it was opened or reset_statistics was

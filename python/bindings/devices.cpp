@@ -189,6 +189,9 @@ void bindDevices(nb::module_ &module) {
                    "Bytes of arrays and tapes.")
       .def_prop_ro("peak_bytes", &Device::peak_bytes)
       .def_prop_ro("memory_limit", &Device::memory_limit)
+      .def_prop_ro("shared_memory", &Device::shared_memory,
+                   "Bytes that the `SharedArray`s of a block may take; 0: it "
+                   "has no blocks.")
       .def("reset_peak_bytes", &Device::reset_peak_bytes)
       .def("statistics", &Device::statistics)
       .def("reset_statistics", &Device::reset_statistics)

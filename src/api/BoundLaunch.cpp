@@ -212,8 +212,7 @@ std::vector<uint64_t> BoundLaunch::slots(const VersionArrays &versions,
 /// What sizes of tapes of `code` follow from; empty if others may write there,
 /// or it is kept elsewhere.
 std::vector<uint64_t>
-BoundLaunch::countedFrom(const runtime::KernelCode &code,
-                         std::span<const uint64_t> slots,
+BoundLaunch::countedFrom(std::span<const uint64_t> slots,
                          const VersionArrays &versions) const {
   const runtime::gpu::DeviceCode *device = code.device.get();
   if (!device || device->knowsNeeds || device->countsFromAll)
@@ -306,6 +305,34 @@ static void noteTapes(Compiled &compiled, const runtime::LaunchReport &report,
   compiled.tapeBudget = budget;
 }
 
+/// Whether memory and copies, which are as `code` needs them, are as `other`,
+/// a derivative of the same kind, does.
+bool BoundLaunch::mayRun(const runtime::KernelCode &other) const {
+  auto covers = [&](size_t argument, const ArraySection &outer,
+                    const ArraySection &inner) {
+    return contains(boxOf(outer, call, argument), boxOf(inner, call, argument));
+  };
+  for (size_t i = 0; i < other.accesses.size(); ++i) {
+    const Access &own = code.accesses[i], &theirs = other.accesses[i];
+    bool isThere = own.needed && own.reloaded >= theirs.reloaded &&
+                   covers(i, own.neededSection, theirs.neededSection);
+    if (theirs.needed && !isThere)
+      return false;
+  }
+  for (size_t k = 0; k < other.parameters.size(); ++k) {
+    const runtime::Parameter &version = other.parameters[k];
+    if (version.role != Role::Version)
+      continue;
+    auto own = std::ranges::find(code.parameters, version);
+    if (own == code.parameters.end() ||
+        !covers(version.argument,
+                code.sections[size_t(own - code.parameters.begin())],
+                other.sections[k]))
+      return false;
+  }
+  return true;
+}
+
 Result<runtime::LaunchReport>
 BoundLaunch::launch(runtime::KeptLaunch kept,
                     const VersionArrays &versions) const {
@@ -313,9 +340,10 @@ BoundLaunch::launch(runtime::KeptLaunch kept,
   size_t first = compiled.fitting.load();
   std::optional<Result<runtime::LaunchReport>> report;
   bool mayRepeat = true;
-  auto run = [&](bool isLastResort) {
+  bool isOther = false;
+  auto run = [&](const BoundLaunch &bound, bool isLastResort) {
     mayRepeat = !code.device; // CPUs leave it as it is
-    kept.countedFrom = countedFrom(*kept.code, kept.arguments, versions);
+    kept.countedFrom = bound.countedFrom(kept.arguments, versions);
     runtime::LaunchRequest request = kept.request();
     request.isUntouched = &mayRepeat;
     request.title = title;
@@ -323,7 +351,7 @@ BoundLaunch::launch(runtime::KeptLaunch kept,
     report = call.device->launch(request);
   };
   if (first == 0)
-    run(!mayLackTapes());
+    run(*this, !mayLackTapes());
   auto isDone = [&] {
     return report && (*report || !mayRepeat ||
                       report->error().code != ErrorCode::OutOfMemory);
@@ -334,10 +362,15 @@ BoundLaunch::launch(runtime::KeptLaunch kept,
   for (size_t way = std::max<size_t>(first, 1); way <= ways.size(); ++way) {
     const compiler::Derivation &derivation = ways[way - 1];
     Compiled &other = codeFor(call, derivation);
-    if (derivation.byBudget && !other.code->fitsBudget)
+    if ((derivation.byBudget && !other.code->fitsBudget) ||
+        !mayRun(*other.code))
       continue;
-    kept.code = &*other.code;
-    run(false);
+    BoundLaunch instead(call, chain, other);
+    Workspace workspace = instead.makeWorkspace();
+    instead.quiet = quiet;
+    kept = instead.newRequest(versions, workspace);
+    isOther = true;
+    run(instead, false);
     if (isDone()) {
       compiled.fitting = *report ? way : first;
       noteTapes(other, *report ? **report : runtime::LaunchReport(),
@@ -345,8 +378,8 @@ BoundLaunch::launch(runtime::KeptLaunch kept,
       return *report;
     }
   }
-  if (kept.code == &code && mayLackTapes() && !code.device)
-    run(true);
+  if (!isOther && mayLackTapes() && !code.device)
+    run(*this, true);
   return *report;
 }
 

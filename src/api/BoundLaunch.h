@@ -72,13 +72,13 @@ private:
   size_t tapeBudget() const;
   /// Those, in the order in which they are tried.
   std::vector<compiler::Derivation> waysToSaveLess() const;
+  bool mayRun(const runtime::KernelCode &other) const;
   void noteReloads();
   runtime::KeptLaunch newRequest(const VersionArrays &versions,
                                  const Workspace &workspace) const;
   bool isLeftOut(const runtime::Parameter &parameter) const;
   bool mayShare(size_t one, size_t other) const;
-  std::vector<uint64_t> countedFrom(const runtime::KernelCode &code,
-                                    std::span<const uint64_t> slots,
+  std::vector<uint64_t> countedFrom(std::span<const uint64_t> slots,
                                     const VersionArrays &versions) const;
   using OwnBuffer = std::vector<runtime::Buffer>::const_iterator;
   /// The first slot of parameter `i`; `own` is the next of the workspace.

@@ -333,6 +333,7 @@ int Device::threads() const { return handle->info().threads; }
 size_t Device::current_bytes() const { return handle->memory().current; }
 size_t Device::peak_bytes() const { return handle->memory().peak; }
 size_t Device::memory_limit() const { return handle->info().memoryLimit; }
+size_t Device::shared_memory() const { return handle->info().sharedPerBlock; }
 void Device::reset_peak_bytes() const { handle->resetPeak(); }
 Statistics Device::statistics() const { return handle->statistics(); }
 void Device::reset_statistics() const { handle->resetStatistics(); }

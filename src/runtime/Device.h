@@ -28,6 +28,7 @@ struct DeviceInfo {
   std::string target = "cpu"; ///< what code is compiled for: `cpu`, `simt`, ...
   bool isHost = true;         ///< the host can dereference addresses
   size_t tapeBudget = 0;      ///< bytes for the tapes of a launch; 0: any
+  size_t sharedPerBlock = 0;  ///< bytes that the arrays of a block may take
 };
 
 struct MemoryUse {

@@ -406,7 +406,8 @@ Result<std::shared_ptr<Device>> openGpu(std::string name, std::string target,
                   memoryLimit,
                   target,
                   driver->properties().isHost,
-                  options.tapeBudget.value_or(0)};
+                  options.tapeBudget.value_or(0),
+                  driver->properties().sharedPerBlock};
   return std::shared_ptr<Device>(std::make_shared<GpuDevice>(
       std::move(info), std::move(driver), budget, options.sorting));
 }

@@ -82,13 +82,9 @@ def _clear() -> None:
 
 
 def get_max_shared_memory_bytes(*, is_lowerbound_ok: bool = False) -> int:
-    """What all GPUs have for the `SharedArray`s of a block: 0 on the CPU, which has no blocks, else 32 KiB.
-    RuntimeError if a lower bound will not do, since how much more a device has shows when a kernel is loaded."""
-    if runtime.runtime().device.name == "cpu":
-        return 0
-    if is_lowerbound_ok:
-        return 32 * 1024
-    raise RuntimeError("how much shared memory a block may have is known as a lower bound only: pass `is_lowerbound_ok=True`")
+    """What the device has for the `SharedArray`s of a block: 0 on the CPU, which has no blocks. `is_lowerbound_ok` changes nothing:
+    the number is exact on every device."""
+    return runtime.runtime().device.shared_memory
 
 
 def inside_kernel() -> bool:
