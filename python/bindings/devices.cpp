@@ -141,14 +141,28 @@ static void bindProfile(nb::module_ &module) {
       .def(nb::init<const std::string &>(), "name"_a);
 }
 
+static void bindMemory(nb::class_<Device> &device) {
+  device
+      .def_prop_ro("current_bytes", &Device::current_bytes,
+                   "Bytes of arrays and tapes.")
+      .def_prop_ro("peak_bytes", &Device::peak_bytes)
+      .def_prop_ro("memory_limit", &Device::memory_limit)
+      .def_prop_ro("shared_memory", &Device::shared_memory,
+                   "Bytes that the `SharedArray`s of a block may take; 0: it "
+                   "has no blocks.")
+      .def("reset_peak_bytes", &Device::reset_peak_bytes);
+}
+
 void bindDevices(nb::module_ &module) {
   bindStatistics(module);
   bindProfile(module);
   bindGraph(module);
   bindCache(module);
-  nb::class_<Device>(module, "Device",
-                     "Where arrays live and kernels run. Safe to use from "
-                     "several threads.")
+  nb::class_<Device> device(
+      module, "Device",
+      "Where arrays live and kernels run. Safe to use from several threads.");
+  bindMemory(device);
+  device
       .def_static("best", &Device::best, Release(),
                   "The CPU, or the device that the environment variable "
                   "COSTATE_DEVICE names; the same at every call. NoDevice if "
@@ -185,14 +199,6 @@ void bindDevices(nb::module_ &module) {
            "Runs `body`, and keeps what it launches and fills on this device "
            "instead of doing it: a `Graph`. CannotCapture for what a replay "
            "cannot repeat.")
-      .def_prop_ro("current_bytes", &Device::current_bytes,
-                   "Bytes of arrays and tapes.")
-      .def_prop_ro("peak_bytes", &Device::peak_bytes)
-      .def_prop_ro("memory_limit", &Device::memory_limit)
-      .def_prop_ro("shared_memory", &Device::shared_memory,
-                   "Bytes that the `SharedArray`s of a block may take; 0: it "
-                   "has no blocks.")
-      .def("reset_peak_bytes", &Device::reset_peak_bytes)
       .def("statistics", &Device::statistics)
       .def("reset_statistics", &Device::reset_statistics)
       .def(nb::self == nb::self)

@@ -133,18 +133,19 @@ Status Session::letWait(Stream stream) {
 static constexpr size_t mostOfGraph = 128;
 
 bool Session::beginSeries() {
-  if (!functions.graphRule().least || isCapturing() || isGuest() || visited ||
-      functions.enter(context, visitor))
+  std::thread::id nobody;
+  if (!functions.graphRule().least || isCapturing() || isGuest() ||
+      !inSeries.compare_exchange_strong(nobody, std::this_thread::get_id()))
     return false;
-  visited = this;
-  inSeries = std::this_thread::get_id();
-  return true;
+  if (functions.enter(context, visitor) == success)
+    return true;
+  inSeries = std::thread::id();
+  return false;
 }
 
 Status Session::endSeries() {
   Status status = launchSeries();
   inSeries = std::thread::id();
-  visited = nullptr;
   functions.leave(visitor, status);
   return status;
 }

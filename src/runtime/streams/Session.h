@@ -40,7 +40,7 @@ public:
   }
   /// The same for a body that calls several, or those of another library.
   template <class Body> Status within(const Body &body) const {
-    if (visited == this)
+    if (isInSeries())
       return body();
     ForeignWork work;
     Context before{};
@@ -198,11 +198,9 @@ private:
   CaptureMode usualMode = CaptureMode::Global; ///< of that thread
   std::atomic<int> sharing = 0;
 
-  /// Whose context is that of this thread already.
-  static inline thread_local const Session *visited = nullptr;
-  Context visitor{}; ///< what was that before
-  std::atomic<std::thread::id> inSeries = {};
-  Series series, launching; ///< of that thread
+  std::atomic<std::thread::id> inSeries = {}; ///< its context is ours
+  Context visitor{};                          ///< what that was before
+  Series series, launching;                   ///< of that thread
   std::mutex graphsMutex;
   SeriesGraphs graphs;
   std::mutex doubting;
