@@ -380,6 +380,8 @@ BoundLaunch::launch(runtime::KeptLaunch kept,
   }
   if (!isOther && mayLackTapes() && !code.device)
     run(*this, true);
+  else if (!report) // what has fitted before may not run this time
+    run(*this, false);
   return *report;
 }
 

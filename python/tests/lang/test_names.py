@@ -149,8 +149,10 @@ def test_names_that_genesis_uses():
     ti.lang._template_mapper.__builtins__["__debug__"] = False
     logged = ti._logging._get_logging(ti._logging.WARN)
     logged("a warning")
+    device = ti.lang.runtime.runtime().device
     shared = ti.lang.impl.get_max_shared_memory_bytes(is_lowerbound_ok=True)
-    assert shared == 0 if ti.lang.runtime.runtime().device.name == "cpu" else shared >= 15 << 10
+    assert shared == device.shared_memory == ti.lang.impl.get_max_shared_memory_bytes()
+    assert shared == 0 if device.name == "cpu" else shared >= 15 << 10
 
 
 def test_declared_fields_are_materialized_before_their_first_use(monkeypatch):

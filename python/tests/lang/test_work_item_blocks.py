@@ -469,3 +469,27 @@ def test_votes_in_conditions_of_loops():
 
     run()
     assert y.to_numpy().tolist() == [31] * 32 + [63] * 32
+
+
+@on_gpu
+def test_shared_arrays_have_what_the_device_says():
+    most = qd.lang.impl.get_max_shared_memory_bytes(is_lowerbound_ok=True)
+
+    def run(bytes):
+        x = qd.field(qd.i32, BLOCK)
+
+        @qd.kernel
+        def fill():
+            qd.loop_config(block_dim=BLOCK)
+            for i in range(BLOCK):
+                shared = block.SharedArray((bytes // 4,), qd.i32)
+                shared[bytes // 4 - BLOCK + i] = 3 * i
+                block.sync()
+                x[i] = shared[bytes // 4 - 1 - i]
+
+        fill()
+        return x.to_numpy().tolist()
+
+    assert run(most) == [3 * (BLOCK - 1 - i) for i in range(BLOCK)]
+    with pytest.raises(_core.BadKernel, match="the shared arrays of a block take"):
+        run(most + 1024)

@@ -33,7 +33,7 @@ GraphRun SeriesGraphs::find(const Series &series, bool &isDue) {
   return nullptr;
 }
 
-/// One that cannot be is tried again only when it would be as good as new.
+/// One that cannot be is not tried again for long.
 void SeriesGraphs::keep(const Series &series, GraphRun run) {
   Known &found = known[series.hash()];
   if (!run) {

@@ -52,14 +52,13 @@ private:
 class SeriesGraphs {
 public:
   explicit SeriesGraphs(const Api &api) : api(api) {}
-  ~SeriesGraphs() { forget(); }
   SeriesGraphs(const SeriesGraphs &) = delete;
 
   /// Null: `series` has no graph. `isDue`: it has come so often that one pays;
   /// whoever asks answers with keep(), a graph or null for one that cannot be.
   GraphRun find(const Series &series, bool &isDue);
   void keep(const Series &series, GraphRun run);
-  /// All of them: functions go.
+  /// All of them: functions go, or whoever has them does.
   void forget();
 
 private:

@@ -170,12 +170,6 @@ Result<> StreamDriver::launch(gpu::Module &module, const std::string &symbol,
   if (grid.blocks <= 0)
     return {};
   ++session->counters().launches;
-  return start(module, symbol, grid, words, sharedBytes);
-}
-
-Result<> StreamDriver::start(gpu::Module &module, const std::string &symbol,
-                             gpu::Grid grid, std::span<const uint64_t> words,
-                             size_t sharedBytes) {
   Result<Function> function = moduleOf(module).find(symbol, sharedBytes);
   if (!function)
     return function.error();

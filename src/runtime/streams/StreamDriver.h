@@ -119,9 +119,6 @@ public:
   Counters &counters() override { return session->counters(); }
 
 protected:
-  /// A launch that nobody has asked for.
-  Result<> start(gpu::Module &module, const std::string &symbol, gpu::Grid grid,
-                 std::span<const uint64_t> words, size_t sharedBytes);
   /// Code cannot be loaded while a thread captures: what fills and copies need
   /// is, before that.
   virtual Result<> prepareOwnCode() { return {}; }
