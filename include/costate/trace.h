@@ -23,7 +23,9 @@ public:
   /// What follows is, or belongs to, the next parameter of the function; that
   /// is a `name`, or a number or an array.
   void parameter(const std::string &name = "");
-  Handle array(DType type, int rank, const ElementForm &form = {});
+  /// `extents`: those of the array that are known, -1 elsewhere.
+  Handle array(DType type, int rank, const ElementForm &form = {},
+               std::vector<int64_t> extents = {});
   Handle scalar(DType type);
   std::shared_ptr<TracedKernel> finish();
 

@@ -175,12 +175,14 @@ static void bindValues(TraceClass &trace) {
       .def(
           "array",
           [](Trace &trace, DType type, int rank,
-             std::optional<ElementForm> form) {
+             std::optional<ElementForm> form, std::vector<int64_t> extents) {
             return ArrayArgument{trace.session().array(
-                type, rank, form.value_or(ElementForm()))};
+                type, rank, form.value_or(ElementForm()), std::move(extents))};
           },
           "dtype"_a, "rank"_a, "form"_a = nb::none(),
-          "One more argument; all of them come before the first statement.")
+          "extents"_a = std::vector<int64_t>(),
+          "One more argument; all of them come before the first statement. "
+          "`extents`: those that are known, -1 elsewhere.")
       .def(
           "scalar",
           [](Trace &trace, DType type) {

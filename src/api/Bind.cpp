@@ -144,12 +144,9 @@ static bool toBits(DType type, const ArgumentValue &value, uint64_t &bits) {
 static bool holdsComponents(const AnyArray &array,
                             const syntax::Argument &declared) {
   const ElementForm &form = declared.form;
-  if (!form.count)
-    return true;
   const ElementForm &given = array.form();
-  if (given.count && (given.layout != form.layout || given.name != form.name))
-    return false;
-  return array.size(form.layout == SoA ? 0 : declared.rank - 1) == form.count;
+  return !form.count || !given.count ||
+         (given.layout == form.layout && given.name == form.name);
 }
 
 static void bindArray(const KernelImpl &kernel, size_t index,
@@ -164,8 +161,9 @@ static void bindArray(const KernelImpl &kernel, size_t index,
     reject(kernel, index,
            "was given an array without storage; make one with "
            "device.array<T>(...)");
+  bound.array = value.array->storage();
   bool fits = value.array->dtype() == declared.type &&
-              value.array->rank() == declared.rank &&
+              declared.takes(bound.array->extents) &&
               holdsComponents(*value.array, declared);
   if (!fits)
     reject(
@@ -173,7 +171,6 @@ static void bindArray(const KernelImpl &kernel, size_t index,
         "was given " + givenText(value) +
             "; pass an array of the declared type, or change the ArrayRef of "
             "the kernel");
-  bound.array = value.array->storage();
 }
 
 static void bindScalar(const KernelImpl &kernel, size_t index,

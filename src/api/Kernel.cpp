@@ -338,6 +338,15 @@ profile::Span KernelImpl::span(profile::Kind kind, bool isGradient,
   return {kind, name, source};
 }
 
+/// ` whose extents are (any, 3)`; empty if none is known.
+static std::string extentsText(const syntax::Argument &argument) {
+  std::string text;
+  for (int64_t extent : argument.extents)
+    text += (text.empty() ? " whose extents are (" : ", ") +
+            (extent < 0 ? "any" : std::to_string(extent));
+  return text.empty() ? text : text + ")";
+}
+
 std::string detail::typeText(const syntax::Argument &argument) {
   std::string name = nameOf(argument.type);
   if (argument.form.count)
@@ -345,6 +354,7 @@ std::string detail::typeText(const syntax::Argument &argument) {
            std::to_string(argument.rank - 1) +
            (argument.form.layout == SoA ? " in SoA layout" : "");
   return argument.isArray()
-             ? name + " array of rank " + std::to_string(argument.rank)
+             ? name + " array of rank " + std::to_string(argument.rank) +
+                   extentsText(argument)
              : name + " scalar";
 }

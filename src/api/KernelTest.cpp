@@ -471,6 +471,22 @@ TEST_F(Kernels, RefuseAWayToMakeCodeThatDoesNotExist) {
       [&] { kernel("one", [](ArrayRef<double, 1> x) { x(0) = 1.0; }); });
 }
 
+TEST_F(Kernels, RefuseArraysOfOtherExtentsThanAreKnown) {
+  Kernel points = Kernel::from_ir(R"(
+    costate.kernel @points(%x: !costate.array<f64, 2> {costate.extents = array<i64: -1, 3>}) {
+      %c0 = arith.constant 0 : i64
+      %one = arith.constant 1.0 : f64
+      costate.store %one, %x[%c0, %c0] : !costate.array<f64, 2>
+    })");
+  Array<double> fits = device.array<double>({4, 3});
+  points(fits);
+  EXPECT_EQ(fits.to_host().front(), 1);
+  expectError(ErrorCode::BadArgument,
+              {"argument 1", "(4, 2)",
+               "f64 array of rank 2 whose extents are (any, 3)"},
+              [&] { points(device.array<double>({4, 2})); });
+}
+
 TEST_F(Kernels, PrintTheirCode) {
   Kernel square =
       kernel("square", [](ArrayRef<double, 1> a, ArrayRef<double, 1> b) {

@@ -222,6 +222,26 @@ static scf::WhileOp withCounter(scf::WhileOp loop) {
   return counted;
 }
 
+bool dropUnitDimensions(Operation *root) {
+  bool isAny = false;
+  root->walk([&](ir::RangeOp range) {
+    if (!range.getBody()->getOps<ir::PrintOp>().empty())
+      return;
+    Builder b(range.getLoc(), range.getBody(), range.getBody()->begin());
+    for (unsigned dim = range.getExtents().size(); dim-- > 0;) {
+      if (range.getExtents().size() == 1 ||
+          !matchPattern(range.getExtents()[dim], m_One()))
+        continue;
+      range.getIndices()[dim].replaceAllUsesWith(
+          arith::ConstantOp::create(b, b.getI64IntegerAttr(0)));
+      range.getBody()->eraseArgument(dim);
+      range->eraseOperand(dim);
+      isAny = true;
+    }
+  });
+  return isAny;
+}
+
 llvm::DenseMap<Operation *, Value> countIterations(ir::KernelOp kernel) {
   llvm::DenseMap<Operation *, Value> tripCounts;
   for (auto loop : ir::all<scf::WhileOp>(kernel)) {

@@ -15,6 +15,10 @@ bool inlineLoopsThatRunOnce(mlir::Operation *root);
 /// step 1.
 void normalizeLoops(mlir::Operation *root);
 
+/// Takes the dimensions from the ranges of `root` in which they have one work
+/// item, as far as one dimension remains; whether there was one.
+bool dropUnitDimensions(mlir::Operation *root);
+
 /// Makes every `scf.while` of `kernel` carry the number of its iterations;
 /// returns that result, by loop.
 llvm::DenseMap<mlir::Operation *, mlir::Value>

@@ -17,6 +17,7 @@ namespace costate::autodiff {
 
 #define GEN_PASS_DEF_DIFFERENTIATEREVERSE
 #define GEN_PASS_DEF_DIFFERENTIATEFORWARD
+#define GEN_PASS_DEF_DROPUNITDIMENSIONS
 #define GEN_PASS_DEF_INLINELOOPSTHATRUNONCE
 #define GEN_PASS_DEF_NORMALIZELOOPS
 #define GEN_PASS_DEF_INLINECALLS
@@ -128,14 +129,23 @@ struct NormalizeLoops : impl::NormalizeLoopsBase<NormalizeLoops> {
   void runOnOperation() override { normalizeLoops(getOperation()); }
 };
 
+struct DropUnitDimensions : impl::DropUnitDimensionsBase<DropUnitDimensions> {
+  void runOnOperation() override {
+    OpPassManager passes(getOperation()->getName());
+    passes.addPass(createCanonicalizerPass());
+    if (dropUnitDimensions(getOperation()) &&
+        failed(runPipeline(passes, getOperation())))
+      signalPassFailure();
+  }
+};
+
 struct InlineLoopsThatRunOnce
     : impl::InlineLoopsThatRunOnceBase<InlineLoopsThatRunOnce> {
   void runOnOperation() override {
-    if (!inlineLoopsThatRunOnce(getOperation()))
-      return;
     OpPassManager passes(getOperation()->getName());
     passes.addPass(createCanonicalizerPass());
-    if (failed(runPipeline(passes, getOperation())))
+    if (inlineLoopsThatRunOnce(getOperation()) &&
+        failed(runPipeline(passes, getOperation())))
       signalPassFailure();
   }
 };

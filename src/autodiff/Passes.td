@@ -107,6 +107,25 @@ def InlineLoopsThatRunOnce : Pass<"inline-loops-that-run-once"> {
   }];
 }
 
+def DropUnitDimensions : Pass<"drop-unit-dimensions"> {
+  let summary = "no dimension of a range in which it has one work item";
+  let description = [{
+    ```mlir
+    // before
+    costate.range (%i, %j) in (%n, %one) { ... }
+    // after
+    costate.range (%i) in (%n) {
+      %j = arith.constant 0 : i64
+      ...
+    }
+    ```
+
+    So neighbours in memory are neighbours in the range, where a simulation has one environment. Who names work items
+    by their indices leaves the pass out.
+  }];
+  let dependentDialects = ["mlir::arith::ArithDialect"];
+}
+
 def NormalizeLoops : Pass<"normalize-loops"> {
   let summary = "loops from 0 to a trip count by 1";
   let description = [{

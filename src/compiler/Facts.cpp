@@ -37,12 +37,12 @@ static DType dtypeOf(Type type) {
 
 std::vector<syntax::Argument> argumentsOf(ir::KernelOp kernel) {
   std::vector<syntax::Argument> arguments;
-  for (Type type : kernel.getArgumentTypes()) {
-    if (auto array = dyn_cast<ir::ArrayType>(type))
-      arguments.push_back(
-          {dtypeOf(array.getElementType()), static_cast<int>(array.getRank())});
-    else
-      arguments.push_back({dtypeOf(type), -1});
+  for (BlockArgument argument : kernel.getArguments()) {
+    auto array = dyn_cast<ir::ArrayType>(argument.getType());
+    Type type = array ? array.getElementType() : argument.getType();
+    arguments.push_back(
+        {dtypeOf(type), array ? static_cast<int>(array.getRank()) : -1});
+    arguments.back().extents = ir::knownExtents(argument);
   }
   return arguments;
 }

@@ -21,9 +21,11 @@ using namespace mlir;
 
 namespace costate::compiler {
 
-void addFirstPasses(OpPassManager &passes, bool contract) {
+void addFirstPasses(OpPassManager &passes, bool contract, bool keepRanges) {
   passes.addPass(autodiff::createNormalizeLoops());
   passes.addPass(createCanonicalizerPass());
+  if (!keepRanges)
+    passes.addPass(autodiff::createDropUnitDimensions());
   passes.addPass(autodiff::createInlineLoopsThatRunOnce());
   passes.addPass(createCSEPass());
   passes.addPass(createLoopInvariantCodeMotionPass());
@@ -37,7 +39,7 @@ void addUpdatePasses(OpPassManager &passes) {
 }
 
 void addPrimalPasses(OpPassManager &passes, bool contract) {
-  addFirstPasses(passes, contract);
+  addFirstPasses(passes, contract, /*keepRanges=*/false);
   addUpdatePasses(passes);
 }
 

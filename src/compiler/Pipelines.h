@@ -13,8 +13,9 @@ struct Options;
 
 /// Kernel IR of the primal and of functions that it calls. Multiply-add pairs
 /// are contracted here and nowhere else: what a function computes has the same
-/// bits in its place.
-void addFirstPasses(mlir::OpPassManager &passes, bool contract);
+/// bits in its place. `keepRanges`: work items are named by their indices.
+void addFirstPasses(mlir::OpPassManager &passes, bool contract,
+                    bool keepRanges);
 
 /// What the primal says of its updates. Functions do not use what it updates.
 void addUpdatePasses(mlir::OpPassManager &passes);

@@ -334,7 +334,8 @@ private:
   Result<> prepare(DiagnosticText &diagnostics) {
     kernelName = kernel.getName().str();
     auto first = [&](OpPassManager &passes) {
-      addFirstPasses(passes, options.contract && host().hasFma);
+      addFirstPasses(passes, options.contract && host().hasFma,
+                     /*keepRanges=*/options.debug || options.findNan);
     };
     if (Result<> done = run(*module, first, diagnostics); !done)
       return done;

@@ -8,7 +8,7 @@ COSTATE_FIELDS(costate::ElementForm, name, count, layout, isPart);
 COSTATE_FIELDS(costate::syntax::Statement, kind, op, type, value, argument,
                variable, dim, bits, condition, operands, indices, results,
                blocks, loc);
-COSTATE_FIELDS(costate::syntax::Argument, type, rank, form, number);
+COSTATE_FIELDS(costate::syntax::Argument, type, rank, form, number, extents);
 COSTATE_FIELDS(costate::syntax::Variable, type, loc);
 COSTATE_FIELDS(costate::syntax::Local, type, size, loc);
 COSTATE_FIELDS(costate::syntax::OrderLimit, order, what, loc);

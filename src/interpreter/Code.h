@@ -49,6 +49,7 @@ struct Parameter {
   int rank;            ///< -1: a scalar
   int64_t name; ///< the number of the argument, counted from 1, for messages
   bool written;
+  std::vector<int64_t> extents; ///< those that are known, -1 elsewhere
 };
 
 /// Where an instruction comes from.

@@ -49,6 +49,12 @@ Result<Array> bind(const Parameter &parameter, HostArray &host) {
     return bad(parameter.name, "has " + std::to_string(host.extents.size()) +
                                    " dimensions where the kernel declares " +
                                    std::to_string(parameter.rank));
+  for (size_t dim = 0; dim < parameter.extents.size(); ++dim)
+    if (int64_t known = parameter.extents[dim];
+        known >= 0 && known != host.extents[dim])
+      return bad(parameter.name,
+                 "has extent " + std::to_string(host.extents[dim]) +
+                     " where the kernel declares " + std::to_string(known));
   Array array;
   array.elementSize = parameter.elementBytes;
   std::optional<size_t> size = sizeOf(host, array.elementSize);

@@ -463,6 +463,16 @@ TEST(Interpreter, ABranchRunsOneSide) {
 
 //===-- Arrays and ranges -------------------------------------------------===//
 
+TEST(Interpreter, ExtentsAreThoseThatAreKnown) {
+  const char *text = R"(
+costate.kernel @k(%x: !costate.array<f64, 2> {costate.extents = array<i64: -1, 3>}) {
+})";
+  Data<double> fits({1, 3}, {0, 0, 0}), other({3, 1}, {0, 0, 0});
+  ASSERT_TRUE(run(text, {{&fits}}));
+  expectFailure(run(text, {{&other}}), ErrorCode::BadArgument,
+                "argument 1 has extent 1 where the kernel declares 3");
+}
+
 TEST(Interpreter, IndicesAreRowMajor) {
   Data<float> x({2, 3}, {0, 1, 2, 3, 4, 5});
   Data<float> y({3, 2}, std::vector<float>(6));

@@ -77,9 +77,9 @@ private:
       Type type = array ? array.getValueType() : argument.getType();
       int rank = array ? static_cast<int>(array.getRank()) : -1;
       size_t bytes = array ? static_cast<size_t>(array.elementBytes()) : 0;
-      code.parameters.push_back({kindOf(type), bytes, rank,
-                                 nameOf(kernel, argument),
-                                 written.contains(argument)});
+      code.parameters.push_back(
+          {kindOf(type), bytes, rank, nameOf(kernel, argument),
+           written.contains(argument), ir::knownExtents(argument)});
     }
   }
 

@@ -4,6 +4,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
@@ -38,6 +39,11 @@ Value multiplyAdd(Builder &b, Value x, Value y, Value z) {
 
 /// (floor((2^64 - 1) / divisor) * (number + 1)) >> 64
 Value quotient(Builder &b, Value number, const Divisor &divisor) {
+  if (matchPattern(divisor.number, m_One()))
+    return number;
+  if (!divisor.low)
+    return DivOp::create(b, b.getI32Type(), number, divisor.number,
+                         /*isUnsigned=*/true);
   Value below = multiplyAdd(b, number, wide(b, divisor.low), constant(b, 0));
   Value all = multiplyAdd(b, number, wide(b, divisor.high), highHalf(b, below));
   return lowHalf(b, highHalf(b, all));
@@ -49,8 +55,8 @@ Values byMultiplication(Builder &b, Value number, ArrayRef<Divisor> divisors) {
   for (unsigned d = divisors.size(); d > 0; --d) {
     const Divisor &divisor = divisors[d - 1];
     Value next = quotient(b, number, divisor);
-    Value before = arith::MulIOp::create(b, next, divisor.number);
-    indices[d] = wide(b, arith::SubIOp::create(b, number, before));
+    Value before = b.createOrFold<arith::MulIOp>(next, divisor.number);
+    indices[d] = wide(b, b.createOrFold<arith::SubIOp>(number, before));
     number = next;
   }
   indices[0] = wide(b, number);
@@ -61,6 +67,8 @@ Values byMultiplication(Builder &b, Value number, ArrayRef<Divisor> divisors) {
 
 Divisor Divisor::of(Builder &b, Value number) {
   number = b.createOrFold<arith::MaxSIOp>(number, constant(b, 1));
+  if (matchPattern(number, m_Constant()))
+    return {lowHalf(b, number), {}, {}};
   Value reciprocal = DivOp::create(b, b.getI64Type(), constant(b, -1), number,
                                    /*isUnsigned=*/true);
   return {lowHalf(b, number), lowHalf(b, reciprocal),

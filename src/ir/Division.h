@@ -6,7 +6,8 @@
 namespace costate::ir {
 
 /// A divisor of i64 that is below 2^31, as numbers of i32: itself, and the
-/// halves of floor((2^64 - 1) / divisor). One below 1 counts as 1.
+/// halves of floor((2^64 - 1) / divisor), which a constant does without. One
+/// below 1 counts as 1.
 struct Divisor {
   mlir::Value number, low, high;
 

@@ -64,8 +64,16 @@ protected:
     return dialects;
   }
 
+  /// Extents that the compiler knows, and such that it does not.
   std::vector<int64_t> indices(int64_t number, std::vector<int64_t> extents,
                                int64_t count) {
+    auto known = indices(number, extents, count, /*isKnown=*/true);
+    EXPECT_EQ(indices(number, extents, count, /*isKnown=*/false), known);
+    return known;
+  }
+
+  std::vector<int64_t> indices(int64_t number, std::vector<int64_t> extents,
+                               int64_t count, bool isKnown) {
     OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
     ImplicitLocOpBuilder b(module->getLoc(), module->getBodyRegion());
     auto constant = [&](int64_t value) -> Value {
@@ -73,7 +81,11 @@ protected:
     };
     std::vector<Value> values;
     for (int64_t extent : extents)
-      values.push_back(constant(extent));
+      values.push_back(isKnown
+                           ? constant(extent)
+                           : DivOp::create(b, b.getI64Type(), constant(extent),
+                                           constant(1), /*isUnsigned=*/true)
+                                 .getResult());
     SmallVector<Divisor> divisors;
     for (Value extent : llvm::drop_begin(values))
       divisors.push_back(Divisor::of(b, extent));

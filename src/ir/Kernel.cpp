@@ -71,6 +71,19 @@ static LogicalResult verifyNumber(Operation *op, NamedAttribute attribute) {
                                   << "`, which is an i64 from 0 to 2^32 - 1";
 }
 
+static LogicalResult verifyExtents(Operation *op, unsigned number,
+                                   Attribute value) {
+  auto extents = dyn_cast<DenseI64ArrayAttr>(value);
+  auto array = dyn_cast<ArrayType>(
+      cast<FunctionOpInterface>(op).getArgumentTypes()[number]);
+  if (extents && array && extents.size() == array.getRank() &&
+      llvm::all_of(extents.asArrayRef(), [](int64_t one) { return one >= -1; }))
+    return success();
+  return op->emitOpError("argument ")
+         << number << " has `" << extentsAttr
+         << "`, which has an i64, -1 or more, for each dimension of an array";
+}
+
 LogicalResult CostateDialect::verifyRegionArgAttribute(
     Operation *op, unsigned, unsigned argument, NamedAttribute attribute) {
   StringRef name = attribute.getName();
@@ -82,6 +95,8 @@ LogicalResult CostateDialect::verifyRegionArgAttribute(
            << argument << " has `" << name << "` without `" << partAttr << "`";
   if (name == partAttr)
     return verifyNumber(op, attribute);
+  if (name == extentsAttr)
+    return verifyExtents(op, argument, attribute.getValue());
   if (name == adjointOfAttr || name == tangentOfAttr || name == versionOfAttr ||
       name == scratchOfAttr || name == ownersOfAttr)
     return verifyOrigin(op, argument, attribute);
@@ -256,6 +271,14 @@ std::string argumentText(BlockArgument argument) {
   if (auto name = kernel.getArgAttrOfType<StringAttr>(number, nameAttr))
     return name.str();
   return "argument " + std::to_string(number + 1);
+}
+
+std::vector<int64_t> knownExtents(BlockArgument argument) {
+  auto kernel = cast<KernelOp>(argument.getOwner()->getParentOp());
+  auto known = kernel.getArgAttrOfType<DenseI64ArrayAttr>(
+      argument.getArgNumber(), extentsAttr);
+  return known ? std::vector<int64_t>(known.asArrayRef())
+               : std::vector<int64_t>();
 }
 
 bool isScalar(Type type) {

@@ -93,6 +93,12 @@ inline constexpr llvm::StringLiteral directoryAttr = "costate.directory";
 /// not left to chance.
 bool isDirectory(mlir::Value array);
 
+/// On an array: its extents as far as they are known, an array of i64, with -1
+/// where they are not.
+inline constexpr llvm::StringLiteral extentsAttr = "costate.extents";
+/// Of an argument of a kernel; empty if nothing is known.
+std::vector<int64_t> knownExtents(mlir::BlockArgument argument);
+
 /// Whether `array` holds adjoints.
 bool isAdjoint(mlir::Value array);
 /// Adjoints, or the tangents of them.

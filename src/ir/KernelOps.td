@@ -119,6 +119,9 @@ def Costate_KernelOp : Costate_Op<"kernel", [
     held before the part of the primal with the number `costate.part`, and
     `costate.scratch_of` a copy of it to work on, and `costate.owners_of` an
     array of i64 of its shape, for the work items that write its elements.
+
+    `costate.extents` are the extents of an array that are known: no other array
+    is bound, and addresses are computed with constants.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
                        TypeAttrOf<FunctionType>:$function_type,

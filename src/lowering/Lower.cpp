@@ -44,6 +44,9 @@ ir::KernelOp Lowering::run() {
       op.setArgAttr(k, ir::nameAttr, b.getStringAttr(name));
     if (kernel.arguments[k].form.name == syntax::directoryForm)
       op.setArgAttr(k, ir::directoryAttr, b.getUnitAttr());
+    if (!kernel.arguments[k].extents.empty())
+      op.setArgAttr(k, ir::extentsAttr,
+                    b.getDenseI64ArrayAttr(kernel.arguments[k].extents));
   }
   llvm::append_range(arguments, op.getBody()->getArguments());
   b.setInsertionPointToStart(op.getBody());

@@ -30,6 +30,15 @@ GroupForm formOf(GroupOp op) {
   return forms[static_cast<size_t>(op)];
 }
 
+bool Argument::takes(std::span<const int64_t> shape) const {
+  if (static_cast<int>(shape.size()) != rank)
+    return false;
+  for (size_t dim = 0; dim < extents.size(); ++dim)
+    if (extents[dim] >= 0 && shape[dim] != extents[dim])
+      return false;
+  return true;
+}
+
 std::string argumentText(const std::vector<Argument> &arguments, size_t index) {
   const Argument &own = arguments[index];
   if (!own.number)
@@ -122,6 +131,9 @@ void Printer::code(const Kernel &kernel) {
         << costate::nameOf(argument.type);
     if (argument.isArray())
       out << ' ' << argument.rank;
+    for (size_t dim = 0; dim < argument.extents.size(); ++dim)
+      if (argument.extents[dim] >= 0)
+        out << " [" << dim << "]=" << argument.extents[dim];
   }
   out << ")";
   block(kernel.body, 1);

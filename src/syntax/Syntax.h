@@ -9,6 +9,7 @@
 #include "costate/types.h"
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -98,7 +99,12 @@ struct Argument {
                          ///< Scalar: the name of what it belongs to
   uint32_t number = 0;   ///< of the user's argument that it is or belongs to,
                          ///< from 1; 0: arguments are those of the user
+  std::vector<int64_t> extents = {}; ///< those that are known, -1 elsewhere;
+                                     ///< none: nothing is known
   bool isArray() const { return rank >= 0; }
+  /// Whether an array of this shape has the rank and the extents that are
+  /// known.
+  bool takes(std::span<const int64_t> shape) const;
 };
 
 /// In the words of the user: `argument 3`, `number 2 of argument 3`,

@@ -42,8 +42,9 @@ void Session::parameter(const std::string &name) {
   state->tracer.parameter(name);
 }
 
-Handle Session::array(DType type, int rank, const ElementForm &form) {
-  return state->tracer.array(type, rank, form);
+Handle Session::array(DType type, int rank, const ElementForm &form,
+                      std::vector<int64_t> extents) {
+  return state->tracer.array(type, rank, form, std::move(extents));
 }
 
 Handle Session::scalar(DType type) { return state->tracer.scalar(type); }

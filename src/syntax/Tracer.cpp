@@ -29,8 +29,14 @@ void Tracer::parameter(const std::string &name) {
   parameterName = name;
 }
 
-Tracer::Handle Tracer::array(DType type, int rank, const ElementForm &form) {
-  kernel.arguments.push_back({type, rank, form, parameters});
+Tracer::Handle Tracer::array(DType type, int rank, const ElementForm &form,
+                             std::vector<int64_t> extents) {
+  if (form.count) {
+    extents.resize(rank, -1);
+    extents[form.layout == SoA ? 0 : rank - 1] = form.count;
+  }
+  kernel.arguments.push_back(
+      {type, rank, form, parameters, std::move(extents)});
   return {static_cast<uint32_t>(kernel.arguments.size() - 1), trace};
 }
 

@@ -22,7 +22,9 @@ public:
   /// of a `name`, or an array.
   void parameter(const std::string &name);
   /// Appends an argument; all of them come before the first statement.
-  Handle array(DType type, int rank, const ElementForm &form = {});
+  /// `extents`: see syntax::Argument; those of components are known anyway.
+  Handle array(DType type, int rank, const ElementForm &form = {},
+               std::vector<int64_t> extents = {});
   Handle scalar(DType type);
   detail::TracedKernel finish();
 

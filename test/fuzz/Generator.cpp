@@ -91,9 +91,12 @@ private:
     auto kernel =
         ir::KernelOp::create(b, here(), "k", b.getFunctionType(types, {}));
     for (unsigned k = 0; k < types.size(); ++k) {
-      if (k < arrays.size())
+      if (k < arrays.size()) {
         arrays[k].argument = kernel.getArgument(k);
-      else
+        if (arrays[k].extents.size() > 1 && (k + size) % 2)
+          kernel.setArgAttr(k, ir::extentsAttr,
+                            b.getDenseI64ArrayAttr(arrays[k].extents));
+      } else
         offer(kernel.getArgument(k));
     }
     return kernel;

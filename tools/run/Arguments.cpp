@@ -35,8 +35,11 @@ static std::string describe(const syntax::Argument &argument) {
   if (!argument.isArray())
     return text;
   text += '[';
+  std::vector<int64_t> extents = argument.extents;
+  extents.resize(argument.rank, -1);
   for (int d = 0; d < argument.rank; ++d)
-    text += d ? ",_" : "_";
+    text +=
+        (d ? "," : "") + (extents[d] < 0 ? "_" : std::to_string(extents[d]));
   return text + ']';
 }
 
@@ -46,8 +49,9 @@ Result<> checkArguments(const std::vector<syntax::Argument> &declared,
     return bad("the kernel takes " + number(declared.size()) +
                " arguments, not " + number(given.size()));
   for (size_t k = 0; k < given.size(); ++k) {
-    int rank = given[k].isScalar ? -1 : static_cast<int>(given[k].shape.size());
-    if (rank != declared[k].rank || given[k].type != declared[k].type)
+    bool fits = given[k].isScalar ? !declared[k].isArray()
+                                  : declared[k].takes(given[k].shape);
+    if (!fits || given[k].type != declared[k].type)
       return bad("argument " + number(k) + " is " + describe(given[k]) +
                  "; the kernel declares " + describe(declared[k]));
   }

@@ -112,7 +112,9 @@ private:
     if (range)
       values.assign(range.getExtents().begin(), range.getExtents().end());
     for (const ir::Divisor &d : divisors)
-      values.append({d.number, d.low, d.high});
+      for (Value value : {d.number, d.low, d.high})
+        if (value)
+          values.push_back(value);
     return values;
   }
 
@@ -440,7 +442,7 @@ private:
   std::function<Values(ImplicitLocOpBuilder &, Value)>
   indexing(ImplicitLocOpBuilder &b, DeviceFunction &function, ir::RangeOp op,
            const Captures &own) {
-    auto here = [&](Value value) { return own.mapping.lookup(value); };
+    auto here = [&](Value value) { return own.mapping.lookupOrNull(value); };
     Values extents = llvm::map_to_vector(op.getExtents(), here);
     if (divisors.empty())
       return [=](ImplicitLocOpBuilder &inner, Value number) {
@@ -449,11 +451,24 @@ private:
     auto known = llvm::map_to_vector(divisors, [&](const ir::Divisor &d) {
       return ir::Divisor{here(d.number), here(d.low), here(d.high)};
     });
-    Value count = loadSlot(b, b.getI64Type(), function.words(), WorkItemsWord);
-    Value isNarrow = ir::isNarrow(b, count);
+    Value isNarrow = ir::isNarrow(b, workItems(b, function, extents));
     return [=](ImplicitLocOpBuilder &inner, Value number) {
       return ir::indicesOf(inner, number, extents, known, isNarrow);
     };
+  }
+
+  /// How many they are; a constant if the extents are.
+  static Value workItems(ImplicitLocOpBuilder &b, DeviceFunction &function,
+                         ValueRange extents) {
+    int64_t count = 1;
+    for (Value value : extents) {
+      APInt extent;
+      if (!matchPattern(value, m_ConstantInt(&extent)) ||
+          llvm::MulOverflow(count, std::max<int64_t>(extent.getSExtValue(), 0),
+                            count))
+        return loadSlot(b, b.getI64Type(), function.words(), WorkItemsWord);
+    }
+    return constant(b, count);
   }
 
   /// Of a thread; without a division.
@@ -737,7 +752,8 @@ public:
 
   LogicalResult run() {
     kernel.walk([](ir::SerialOp serial) { runAlone(serial); });
-    entry = createEntry(launcher.module, kernel);
+    entry = createEntry(launcher.module, kernel,
+                        /*keepDimensions=*/launcher.namesWorkItems);
     SmallVector<Operation *> parts;
     entry.walk<WalkOrder::PreOrder>([&](Operation *op) {
       if (auto local = dyn_cast<ir::LocalOp>(op))

@@ -2,8 +2,6 @@
 
 #include "ir/Division.h"
 
-#include "mlir/IR/Matchers.h"
-
 using namespace mlir;
 
 namespace costate::conversion {
@@ -157,10 +155,9 @@ private:
 
 } // namespace
 
-/// Loops over all of `extents`.
-static Values emitNest(ImplicitLocOpBuilder &builder, Value begin, Value end,
-                       ValueRange extents, unsigned sumCount,
-                       Summation summation, WorkItem workItem) {
+SmallVector<Value> emitLoops(ImplicitLocOpBuilder &builder, Value begin,
+                             Value end, ValueRange extents, unsigned sumCount,
+                             Summation summation, WorkItem workItem) {
   Values sums;
   for (unsigned k = 0; k < sumCount; ++k)
     sums.push_back(summation.none(builder));
@@ -169,30 +166,6 @@ static Values emitNest(ImplicitLocOpBuilder &builder, Value begin, Value end,
   if (extents.size() == 1)
     return emitRow(builder, begin, end, {}, sums, summation, workItem);
   return Rows(builder, end, extents, summation, workItem).emit(begin, sums);
-}
-
-/// Rows of one work item, as in `ndrange(n, 1)`, would have one lane each, so
-/// such dimensions have no loop.
-SmallVector<Value> emitLoops(ImplicitLocOpBuilder &builder, Value begin,
-                             Value end, ValueRange extents, unsigned sumCount,
-                             Summation summation, WorkItem workItem) {
-  SmallVector<unsigned> looped;
-  Values longer;
-  for (auto [d, extent] : llvm::enumerate(extents))
-    if (!matchPattern(extent, m_One())) {
-      looped.push_back(d);
-      longer.push_back(extent);
-    }
-  if (longer.empty() || longer.size() == extents.size())
-    return emitNest(builder, begin, end, extents, sumCount, summation,
-                    workItem);
-  auto atAll = [&](ImplicitLocOpBuilder &inner, ValueRange indices) {
-    Values all(extents.size(), constant(inner, 0));
-    for (auto [d, index] : llvm::zip_equal(looped, indices))
-      all[d] = index;
-    return workItem(inner, all);
-  };
-  return emitNest(builder, begin, end, longer, sumCount, summation, atAll);
 }
 
 } // namespace costate::conversion

@@ -39,8 +39,8 @@ emitLeastPair(mlir::ImplicitLocOpBuilder &builder, mlir::Value memory,
 
 /// Emits loops over the work items [begin, end), counted row-major over
 /// `extents`, and returns the `sumCount` results. Ranges of several dimensions
-/// are rows around an innermost loop over the last one that is not known
-/// to be 1, so that only the borders of rows cost index arithmetic.
+/// are rows around an innermost loop over the last one, so that only the
+/// borders of rows cost index arithmetic.
 llvm::SmallVector<mlir::Value> emitLoops(mlir::ImplicitLocOpBuilder &builder,
                                          mlir::Value begin, mlir::Value end,
                                          mlir::ValueRange extents,

@@ -93,8 +93,11 @@ namespace {
 /// Makes the arguments of a kernel of the slots that an entry gets.
 class Arguments {
 public:
-  Arguments(ImplicitLocOpBuilder &builder, ir::KernelOp kernel, Value slots)
-      : builder(builder), kernel(kernel), slots(slots) {}
+  /// `keeps`: dimensions are named in errors.
+  Arguments(ImplicitLocOpBuilder &builder, ir::KernelOp kernel, Value slots,
+            bool keeps)
+      : builder(builder), kernel(kernel), slots(slots), keeps(keeps),
+        extents(kernel.getNumArguments()) {}
 
   void unpack() {
     for (BlockArgument argument : kernel.getRegion().getArguments())
@@ -110,27 +113,68 @@ private:
     if (!array)
       return loadSlot(builder, argument.getType(), slots, next++);
     auto pointer = LLVM::LLVMPointerType::get(builder.getContext());
-    Values parts = {loadSlot(builder, pointer, slots, next)};
-    int64_t first = next + 1;
-    next = first + array.getRank();
-    if (Value primal = primalOf(argument))
-      llvm::append_range(parts, ArrayView(primal).extents);
+    Values parts = {loadSlot(builder, pointer, slots, next++)};
+    Values &all = extents[argument.getArgNumber()];
+    if (std::optional<unsigned> primal = primalOf(argument))
+      all = extents[*primal];
     else
-      for (int64_t slot = first; slot < next; ++slot)
-        parts.push_back(loadSlot(builder, builder.getI64Type(), slots, slot));
-    return castToArray(builder, parts, array, argument.getArgNumber());
+      loadExtents(argument, all);
+    next += array.getRank();
+    takeExtents(argument, all);
+    Values kept = keeps ? all : dropUnits(argument, all);
+    parts.append(kept);
+    auto type = ir::ArrayType::get(builder.getContext(), array.getElementType(),
+                                   kept.size());
+    return castToArray(builder, parts, type, argument.getArgNumber());
+  }
+
+  void loadExtents(BlockArgument array, Values &all) {
+    std::vector<int64_t> known = ir::knownExtents(array);
+    known.resize(rankOf(array), -1);
+    for (auto [dim, extent] : llvm::enumerate(known))
+      all.push_back(extent >= 0 ? constant(builder, extent)
+                                : loadSlot(builder, builder.getI64Type(), slots,
+                                           next + dim));
+  }
+
+  /// Extents of arrays that have the same are one value.
+  void takeExtents(BlockArgument array, ValueRange all) {
+    for (Operation *user : llvm::make_early_inc_range(array.getUsers()))
+      if (auto extent = dyn_cast<ir::ExtentOp>(user)) {
+        extent.replaceAllUsesWith(all[extent.getDim()]);
+        extent.erase();
+      }
+  }
+
+  /// Without dimensions of one element, where each index is a constant.
+  Values dropUnits(BlockArgument array, ArrayRef<Value> all) {
+    Values kept(all);
+    for (unsigned dim = kept.size(); dim-- > 0;) {
+      auto isZero = [&](Operation *user) {
+        auto access = dyn_cast<ir::ElementAccess>(user);
+        return access && matchPattern(access.getIndices()[dim], m_Zero());
+      };
+      if (!matchPattern(kept[dim], m_One()) ||
+          !llvm::all_of(array.getUsers(), isZero))
+        continue;
+      for (Operation *user : array.getUsers())
+        user->eraseOperand(
+            cast<ir::ElementAccess>(user).getIndices().getBeginOperandIndex() +
+            dim);
+      kept.erase(kept.begin() + dim);
+    }
+    return kept;
   }
 
   /// The array whose extents an argument shares, so that addresses of elements
   /// are computed once. Tangents in several directions have one more.
-  Value primalOf(BlockArgument argument) {
+  std::optional<unsigned> primalOf(BlockArgument argument) {
     for (StringRef name : {ir::adjointOfAttr, ir::tangentOfAttr})
       if (auto number = kernel.getArgAttrOfType<IntegerAttr>(
               argument.getArgNumber(), name))
-        if (Value primal = here[number.getInt()];
-            rankOf(primal) == rankOf(argument))
-          return primal;
-    return {};
+        if (extents[number.getInt()].size() == rankOf(argument))
+          return number.getInt();
+    return std::nullopt;
   }
 
   static unsigned rankOf(Value array) {
@@ -140,33 +184,27 @@ private:
   ImplicitLocOpBuilder &builder;
   ir::KernelOp kernel;
   Value slots;
+  bool keeps;
+  SmallVector<Values> extents; ///< of each argument
   int64_t next = 0;
   Values here;
 };
 
-/// Extents of arrays that have the same are one value.
-void takeExtents(LLVM::LLVMFuncOp entry) {
-  entry.walk([](ir::ExtentOp op) {
-    op.replaceAllUsesWith(ArrayView(op.getArray()).extents[op.getDim()]);
-    op.erase();
-  });
-}
-
 } // namespace
 
-LLVM::LLVMFuncOp createEntry(ModuleOp module, ir::KernelOp kernel) {
+LLVM::LLVMFuncOp createEntry(ModuleOp module, ir::KernelOp kernel,
+                             bool keepDimensions) {
   auto pointer = LLVM::LLVMPointerType::get(module.getContext());
   auto entry =
       createFunction(module, kernel.getLoc(), kernel.getName() + ".entry",
                      {pointer, pointer, pointer}, LLVM::Linkage::External);
   Block *block = &entry.getFunctionBody().front();
   auto builder = ImplicitLocOpBuilder::atBlockBegin(kernel.getLoc(), block);
-  Arguments(builder, kernel, entry.getArgument(2)).unpack();
+  Arguments(builder, kernel, entry.getArgument(2), keepDimensions).unpack();
   Block *body = &kernel.getRegion().front();
   splice(builder, body, body->begin(), std::prev(body->end()));
   LLVM::ReturnOp::create(builder, ValueRange());
   kernel.erase();
-  takeExtents(entry);
   return entry;
 }
 
@@ -195,7 +233,8 @@ Captures::Captures(Region &region, ValueRange more) {
     }
     captured.push_back(value);
     for (Value part : partsOf(value))
-      all.insert(part);
+      if (!matchPattern(part, m_Constant()))
+        all.insert(part);
   }
   parts = Values(all.begin(), all.end());
 }
@@ -215,14 +254,17 @@ unsigned Captures::position(Value part) const {
 
 void Captures::map(ImplicitLocOpBuilder &builder, ValueRange here,
                    Region &region) {
+  auto own = [&](Value part) {
+    return matchPattern(part, m_Constant())
+               ? builder.clone(*part.getDefiningOp())->getResult(0)
+               : here[position(part)];
+  };
   for (Value value : captured) {
-    Values own;
-    for (Value part : partsOf(value))
-      own.push_back(here[position(part)]);
+    Values parts = llvm::map_to_vector(partsOf(value), own);
     mapping.map(value, isa<ir::ArrayType>(value.getType())
-                           ? castToArray(builder, own, value.getType(),
+                           ? castToArray(builder, parts, value.getType(),
                                          ArrayView(value).parameter)
-                           : own.front());
+                           : parts.front());
   }
   for (Value value : constants)
     builder.clone(*value.getDefiningOp(), mapping);

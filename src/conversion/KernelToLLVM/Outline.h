@@ -47,8 +47,10 @@ mlir::Value workItemsOf(mlir::ImplicitLocOpBuilder &builder,
                         mlir::ValueRange extents);
 
 /// Makes the body of `kernel`, which it erases, that of a function
-/// `NAME.entry(launch, worker, arguments)`.
-mlir::LLVM::LLVMFuncOp createEntry(mlir::ModuleOp module, ir::KernelOp kernel);
+/// `NAME.entry(launch, worker, arguments)`. Unless `keepDimensions`, arrays
+/// lose those of one element.
+mlir::LLVM::LLVMFuncOp createEntry(mlir::ModuleOp module, ir::KernelOp kernel,
+                                   bool keepDimensions);
 
 /// Hands the copies of `entry` to the runtime.
 void callCopies(Runtime &runtime, mlir::LLVM::LLVMFuncOp entry);
@@ -65,7 +67,7 @@ struct Captures {
   unsigned position(mlir::Value part) const;
 
   Values captured;  ///< values of the kernel
-  Values parts;     ///< the same, arrays as base and extents, each once
+  Values parts;     ///< the same, arrays as base and unknown extents, each once
   Values constants; ///< the user has its own
   mlir::IRMapping mapping;
 

@@ -295,7 +295,7 @@ public:
     bool measures = contains(kernel.getRegion(), isPush);
     if (!measures)
       erasePivots();
-    entry = createEntry(module, kernel);
+    entry = createEntry(module, kernel, /*keepDimensions=*/debug);
     callCopies(runtime, entry);
     expandTakes();
     if (measures)

@@ -1,5 +1,6 @@
 #include "conversion/Lanes/Interleaved.h"
 
+#include "conversion/KernelToLLVM/Runtime.h"
 #include "ir/Kernel.h"
 #include "sizing/Costs.h"
 
@@ -66,12 +67,21 @@ private:
     if (count == 0)
       return;
     auto access = cast<ir::ElementAccess>(op);
-    Extents &known =
-        extents.try_emplace(access.getArray(), count, 0).first->second;
+    auto [found, isNew] = extents.try_emplace(access.getArray(), count, 0);
+    Extents &known = found->second;
+    if (isNew)
+      takeConstants(access.getArray(), known);
     if (known.size() == count)
       for (auto [extent, index] :
            llvm::zip_equal(known, access.getIndices().take_back(count)))
         extent = std::max(extent, *constantOf(index) + 1);
+  }
+
+  /// Those that the compiler knows; of others, indices tell.
+  static void takeConstants(Value array, Extents &known) {
+    for (auto [extent, value] : llvm::zip_equal(
+             known, ArrayView(array).extents.take_back(known.size())))
+      extent = constantOf(value).value_or(0);
   }
 
   /// Null: `op` has no part in a group.

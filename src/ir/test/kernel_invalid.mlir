@@ -15,6 +15,11 @@ costate.kernel @rank(%x: !costate.array<f32, 9>) {}
 
 // -----
 
+// expected-error @+1 {{argument 0 has `costate.extents`, which has an i64, -1 or more, for each dimension of an array}}
+costate.kernel @extents(%x: !costate.array<f32, 2> {costate.extents = array<i64: 3>}) {}
+
+// -----
+
 // expected-error @+1 {{has no results; write to an array instead}}
 costate.kernel @result(%x: f64) -> f64 {}
 

@@ -257,13 +257,21 @@ class TracedArray:
                                      f"one {rank}")
         # What the kernel itself calls a gradient is none of its constants.
         form = "gradient" if is_gradient else "directory" if getattr(host, "is_directory", False) else None
-        self.handle = b.trace.array(dtype.core, rank, _core.ElementForm(form, 0) if form else None)
-        self.argument = len(b.arguments)
         self.extents = extents   # those of fields are known
+        self.handle = b.trace.array(dtype.core, rank, _core.ElementForm(form, 0) if form else None,
+                                    self._known_in_memory(rank))
+        self.argument = len(b.arguments)
         self.host = host
         self.companions: dict[Any, Any] = {}
         self.make_companion: Any = None   # of arguments, see launch/arguments.py
         self.clamps = False      # indices outside are those of the border
+
+    def _known_in_memory(self, rank: int) -> list[int]:
+        """Extents that addresses are computed with; -1 where fields of any size share their code."""
+        known = [-1] * (rank - len(self.element_shape)) + list(self.element_shape)
+        if self.extents is not None and self.blocks is None:
+            known[1:self.ndim] = self.extents[1:]
+        return known if any(extent >= 0 for extent in known[1:]) else []
 
     n = property(lambda self: self.element_shape[0] if self.element_shape else 1)
     m = property(lambda self: self.element_shape[1] if len(self.element_shape) == 2 else 1)

@@ -29,6 +29,23 @@ costate.kernel @step(%x: !costate.array<f32, 2>, %gx: !costate.array<f32, 2> {co
   }
 }
 
+// Extents that are known are constants, for adjoints too.
+// CHECK-LABEL: llvm.func @points.entry(
+// CHECK:         llvm.getelementptr inbounds %arg2[1]
+// CHECK-NOT:     %arg2[2]
+// CHECK-LABEL: llvm.func internal @points.chunk0(
+// CHECK-SAME:    !llvm.ptr {llvm.noalias, llvm.readonly}, %{{[a-z0-9]*}}: i64, %{{[a-z0-9]*}}: !llvm.ptr {llvm.noalias}) attributes
+// CHECK-DAG:     %[[THREE:.*]] = llvm.mlir.constant(3 : i64)
+// CHECK:         llvm.mul %{{.*}}, %[[THREE]] overflow<nsw>
+costate.kernel @points(%x: !costate.array<f32, 2> {costate.extents = array<i64: -1, 3>}, %gx: !costate.array<f32, 2> {costate.adjoint_of = 0 : i64}) {
+  %n = costate.extent %x[0] : !costate.array<f32, 2>
+  costate.range (%i) in (%n) {
+    %c1 = arith.constant 1 : i64
+    %v = costate.load %x[%i, %c1] : !costate.array<f32, 2>
+    costate.store %v, %gx[%i, %c1] : !costate.array<f32, 2>
+  }
+}
+
 // Tangents in several directions have an extent more.
 // CHECK-LABEL: llvm.func @curves.entry(
 // CHECK:         llvm.getelementptr inbounds %arg2[3]
@@ -39,5 +56,26 @@ costate.kernel @curves(%x: !costate.array<f32, 1>, %tx: !costate.array<f32, 2> {
   %m = costate.extent %tx[1] : !costate.array<f32, 2>
   costate.range (%i, %j) in (%n, %m) {
     costate.store %zero, %tx[%i, %j] : !costate.array<f32, 2>
+  }
+}
+
+// Nor do dimensions of one element count, if each index is a constant.
+// CHECK-LABEL: llvm.func internal @environments.chunk0(
+// CHECK-NOT:     llvm.mul
+// CHECK:         llvm.getelementptr inbounds %{{[a-z0-9]*}}[%[[I:[a-z0-9]*]]]
+// CHECK:         llvm.load
+// CHECK:         llvm.getelementptr inbounds %{{[a-z0-9]*}}[%[[I]]]
+// CHECK-LABEL: llvm.func internal @environments.chunk1(
+// CHECK:         llvm.add %{{.*}}, %{{.*}} overflow<nsw>
+costate.kernel @environments(%x: !costate.array<f32, 2> {costate.extents = array<i64: -1, 1>}, %gx: !costate.array<f32, 2> {costate.adjoint_of = 0 : i64}, %y: !costate.array<f32, 2> {costate.extents = array<i64: -1, 1>}, %b: i64) {
+  %n = costate.extent %x[0] : !costate.array<f32, 2>
+  costate.range (%i) in (%n) {
+    %c0 = arith.constant 0 : i64
+    %v = costate.load %x[%i, %c0] : !costate.array<f32, 2>
+    costate.store %v, %gx[%i, %c0] : !costate.array<f32, 2>
+  }
+  costate.range (%i) in (%n) {
+    %v = costate.load %y[%i, %b] : !costate.array<f32, 2>
+    costate.store %v, %y[%i, %b] : !costate.array<f32, 2>
   }
 }

@@ -139,27 +139,3 @@ costate.kernel @least(%x: !costate.array<i64, 1>, %y: !costate.array<i64, 0>) {
   }
   costate.store %least#1, %y[] : !costate.array<i64, 0>
 }
-
-// A dimension that is known to have one element has no loop: work items of the
-// other one are neighbours in a row. All of them may be such.
-// CHECK-LABEL: llvm.func internal @column.chunk0(
-// CHECK-SAME: %[[BEGIN:[a-z0-9]*]]: i64, %[[END:[a-z0-9]*]]: i64, %{{[a-z0-9]*}}: f64
-// CHECK-NOT: scf.while
-// CHECK: scf.for %[[I:.*]] = %[[BEGIN]] to %[[END]]
-// CHECK:   %[[ZERO:.*]] = arith.constant 0 : i64
-// CHECK:   costate.store %{{.*}}, %{{.*}}[%[[I]], %[[ZERO]]]
-costate.kernel @column(%x: !costate.array<f64, 2>, %n: i64, %v: f64) {
-  %c1 = arith.constant 1 : i64
-  costate.range (%i, %j) in (%n, %c1) {
-    costate.store %v, %x[%i, %j] : !costate.array<f64, 2>
-  }
-}
-
-// CHECK-LABEL: llvm.func internal @single.chunk0(
-// CHECK: costate.store %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}]
-costate.kernel @single(%x: !costate.array<f64, 2>, %v: f64) {
-  %c1 = arith.constant 1 : i64
-  costate.range (%i, %j) in (%c1, %c1) {
-    costate.store %v, %x[%i, %j] : !costate.array<f64, 2>
-  }
-}
