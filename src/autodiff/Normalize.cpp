@@ -1,6 +1,7 @@
 #include "autodiff/Normalize.h"
 
 #include "autodiff/rules/Rules.h"
+#include "ir/Functions.h"
 #include "ir/Operations.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -222,10 +223,18 @@ static scf::WhileOp withCounter(scf::WhileOp loop) {
   return counted;
 }
 
+static bool prints(Operation *root) {
+  return ir::contains(root, [](Operation *op) {
+    auto call = dyn_cast<func::CallOp>(op);
+    func::FuncOp callee = call ? ir::calleeOf(call) : nullptr;
+    return isa<ir::PrintOp>(op) || (callee && prints(callee));
+  });
+}
+
 bool dropUnitDimensions(Operation *root) {
   bool isAny = false;
   root->walk([&](ir::RangeOp range) {
-    if (!range.getBody()->getOps<ir::PrintOp>().empty())
+    if (prints(range))
       return;
     Builder b(range.getLoc(), range.getBody(), range.getBody()->begin());
     for (unsigned dim = range.getExtents().size(); dim-- > 0;) {

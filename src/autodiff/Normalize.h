@@ -16,7 +16,8 @@ bool inlineLoopsThatRunOnce(mlir::Operation *root);
 void normalizeLoops(mlir::Operation *root);
 
 /// Takes the dimensions from the ranges of `root` in which they have one work
-/// item, as far as one dimension remains; whether there was one.
+/// item, as far as one dimension remains; whether there was one. Work items
+/// that print are named by their indices, and keep them.
 bool dropUnitDimensions(mlir::Operation *root);
 
 /// Makes every `scf.while` of `kernel` carry the number of its iterations;

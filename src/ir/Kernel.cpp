@@ -275,10 +275,29 @@ std::string argumentText(BlockArgument argument) {
 
 std::vector<int64_t> knownExtents(BlockArgument argument) {
   auto kernel = cast<KernelOp>(argument.getOwner()->getParentOp());
-  auto known = kernel.getArgAttrOfType<DenseI64ArrayAttr>(
-      argument.getArgNumber(), extentsAttr);
+  unsigned number = argument.getArgNumber();
+  auto rankOf = [](BlockArgument array) {
+    return cast<ArrayType>(array.getType()).getRank();
+  };
+  for (StringRef name : {adjointOfAttr, tangentOfAttr})
+    if (auto of = kernel.getArgAttrOfType<IntegerAttr>(number, name))
+      if (BlockArgument origin = kernel.getArgument(of.getInt());
+          rankOf(origin) == rankOf(argument))
+        return knownExtents(origin);
+  auto known = kernel.getArgAttrOfType<DenseI64ArrayAttr>(number, extentsAttr);
   return known ? std::vector<int64_t>(known.asArrayRef())
                : std::vector<int64_t>();
+}
+
+Value innermostIndex(ElementAccess access) {
+  auto array = dyn_cast<BlockArgument>(access.getArray());
+  std::vector<int64_t> known;
+  if (array && isa<KernelOp>(array.getOwner()->getParentOp()))
+    known = knownExtents(array);
+  for (size_t dim = access.getIndices().size(); dim-- > 0;)
+    if (dim >= known.size() || known[dim] != 1)
+      return access.getIndices()[dim];
+  return {};
 }
 
 bool isScalar(Type type) {

@@ -96,8 +96,14 @@ bool isDirectory(mlir::Value array);
 /// On an array: its extents as far as they are known, an array of i64, with -1
 /// where they are not.
 inline constexpr llvm::StringLiteral extentsAttr = "costate.extents";
-/// Of an argument of a kernel; empty if nothing is known.
+/// Of an argument of a kernel; empty if nothing is known. Adjoints and tangents
+/// have those of their array, unless these are curves in several directions.
 std::vector<int64_t> knownExtents(mlir::BlockArgument argument);
+
+/// The index by which neighbours in memory differ, of an access in a kernel:
+/// the last one of a dimension that has more than one element for all that is
+/// known; null if there is none.
+mlir::Value innermostIndex(ElementAccess access);
 
 /// Whether `array` holds adjoints.
 bool isAdjoint(mlir::Value array);

@@ -27,6 +27,9 @@ costate.kernel @single(%x: !costate.array<f64, 2>) {
     costate.store %v, %x[%i, %j] : !costate.array<f64, 2>
   }
   costate.range (%i, %j) in (%one, %one) {
-    costate.print "{i}" %i : i64
+    %isFirst = arith.cmpi slt, %j, %i : i64
+    scf.if %isFirst {
+      costate.print "{i}" %i : i64
+    }
   }
 }

@@ -17,9 +17,8 @@ bool isNextTo(Value index, Value last) {
 /// Whether lanes with neighbouring work items access neighbouring elements.
 bool isShared(ir::RangeOp range, Operation *op) {
   auto access = dyn_cast<ir::ElementAccess>(op);
-  if (!access || access.getIndices().empty())
-    return false;
-  return isNextTo(access.getIndices().back(), range.getIndices().back());
+  Value index = access ? ir::innermostIndex(access) : nullptr;
+  return index && isNextTo(index, range.getIndices().back());
 }
 
 /// How often `op` runs for each time that `root` does, if one is around it.
