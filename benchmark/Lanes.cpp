@@ -1,5 +1,5 @@
-/// Kernels with `IF`, `WHILE` and `BREAK`, in lanes and one work item after the
-/// other.
+/// Kernels with `IF`, `WHILE` and `BREAK`, and with some components of vectors,
+/// in lanes and as without.
 
 #include "Bench.h"
 #include "Volume.h"
@@ -122,6 +122,27 @@ void measureParticles(const Options &options, Results &results,
           particles<T>, controls, landings);
 }
 
+/// Two components of three.
+template <class T> Kernel products(int lanes) {
+  auto body = [](ArrayRef<Vec<T, 3>, 1> points, ArrayRef<T, 1> areas) {
+    parallel(areas.size(), [&](Index i) {
+      VecExpr<T, 3> p = points(i);
+      areas(i) = p[0] * p[1];
+    });
+  };
+  return kernel("products", body, {.lanes = lanes});
+}
+
+template <class T>
+void measureProducts(const Options &options, Results &results,
+                     const Device &device, int threads, const char *type) {
+  const int64_t n = options.smoke ? 100 : 16'384; // as caches hold
+  Array<Vec<T, 3>> points = device.array<Vec<T, 3>>({n});
+  Array<T> areas = device.array<T>({n});
+  measure(options, results, device, std::string("components-") + type, threads,
+          products<T>, points, areas);
+}
+
 void lanes(const Options &options, Results &results) {
   for (int threads : options.threads) {
     Device device = Device::open(options.device, {.threads = threads});
@@ -129,6 +150,7 @@ void lanes(const Options &options, Results &results) {
       measureVolume<T>(options, results, device, threads, type);
       measureMandelbrot<T>(options, results, device, threads, type);
       measureParticles<T>(options, results, device, threads, type);
+      measureProducts<T>(options, results, device, threads, type);
     };
     all(float(), "f32");
     all(double(), "f64");
@@ -136,8 +158,8 @@ void lanes(const Options &options, Results &results) {
 }
 
 Registration registration("lanes",
-                          "branches and loops that are left, in lanes or one "
-                          "work item after the other",
+                          "branches, loops that are left and components, in "
+                          "lanes or one work item after the other",
                           lanes);
 
 } // namespace

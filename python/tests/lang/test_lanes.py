@@ -212,3 +212,39 @@ def test_elements_beside_each_other_by_sums_that_wrap(lanes):
     add(numbers, (np.arange(SIZE) + 0x80000000).astype(np.uint32), result, 0x80000000, 1)
     ti.reset()
     assert np.array_equal(result, numbers[:-2] + 10 * numbers[1:-1] + 100 * numbers[2:])
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+@pytest.mark.parametrize("components, a, b", [(2, 0, 1), (2, 1, 1), (3, 0, 1), (3, 2, 0), (3, 1, 1), (4, 3, 1), (4, 0, 0), (5, 4, 2)])
+def test_straight_code_of_some_components(components, a, b, dtype):
+    n, dtype = 53, getattr(ti, dtype)
+    p, q, r = (ti.Vector.field(components, dtype, n, needs_grad=True) for _ in range(3))
+    w = ti.field(dtype, n, needs_grad=True)
+
+    @ti.kernel
+    def work():
+        for i in range(n):
+            w[i] = p[i][a] * p[i][b]
+            q[i][a] = 2.0 * p[i][b]
+            r[i][b] += p[i][a]
+
+    random = np.random.default_rng(3)
+    values = {name: random.random((n, components) if name != "w" else n).astype(dtype.np) for name in "pqrw"}
+    slopes = {name: random.random(values[name].shape).astype(dtype.np) for name in "pqrw"}
+    for name, array in zip("pqrw", (p, q, r, w), strict=True):
+        array.from_numpy(values[name])
+        array.grad.from_numpy(slopes[name])
+    work()
+    one, other = values["p"][:, a], values["p"][:, b]
+    expected = {name: values[name].copy() for name in "pqr"}
+    expected["q"][:, a] = 2 * other
+    expected["r"][:, b] += one
+    assert np.array_equal(w.to_numpy(), one * other)
+    assert all(np.array_equal(array.to_numpy(), expected[name]) for name, array in zip("pqr", (p, q, r), strict=True))
+    work.grad()
+    gradient = slopes["p"].astype(np.float64)
+    gradient[:, a] += slopes["w"] * other + slopes["r"][:, b]
+    gradient[:, b] += slopes["w"] * one + 2 * slopes["q"][:, a]
+    assert np.allclose(p.grad.to_numpy(), gradient, rtol=1e-6)
+    slopes["q"][:, a] = 0
+    assert np.array_equal(q.grad.to_numpy(), slopes["q"]) and np.array_equal(r.grad.to_numpy(), slopes["r"])

@@ -412,17 +412,14 @@ private:
 };
 
 /// Straight code is left to the loop vectoriser of LLVM, which does not bear
-/// that some of it leaves the loop.
-bool hasControl(scf::ForOp row) {
-  return row.getBody()
-      ->walk([](Operation *op) {
-        auto assertion = dyn_cast<ir::AssertOp>(op);
-        return op->getNumRegions() > 0 || isa<tape::PushOp>(op) ||
-                       (assertion && assertion.getRefuses())
-                   ? WalkResult::interrupt()
-                   : WalkResult::advance();
-      })
-      .wasInterrupted();
+/// that some of it leaves the loop, and gathers where components are left out.
+bool isStraight(scf::ForOp row, const InterleavedAccesses &interleaved) {
+  auto isControl = [](Operation *op) {
+    auto assertion = dyn_cast<ir::AssertOp>(op);
+    return op->getNumRegions() > 0 || isa<tape::PushOp>(op) ||
+           (assertion && assertion.getRefuses());
+  };
+  return !interleaved.leaveGaps() && !ir::contains(row.getRegion(), isControl);
 }
 
 /// Whether those of two vectors take less time than twice those of one: the sum
@@ -489,7 +486,7 @@ unsigned idleOf(const Lengths &lengths, Costs costs, unsigned lanes) {
 Choice chooseLanes(scf::ForOp row, const Shapes &shapes, const TapeOrder &order,
                    const InterleavedAccesses &interleaved,
                    const Lengths &lengths, const LaneOptions &options) {
-  if (!hasControl(row))
+  if (isStraight(row, interleaved))
     return {0, "straight code, left to the loop vectoriser"};
   std::string obstacle =
       Obstacles(shapes, options.deterministic).find(row, options.lanes);

@@ -131,9 +131,9 @@ Value hasComponents(LaneBuilder &b, const ArrayView &array,
   Value all;
   for (auto [extent, number] :
        llvm::zip_equal(array.extents.take_back(expected.size()), expected)) {
-    Value same = b.createOrFold<arith::CmpIOp>(
-        arith::CmpIPredicate::eq, extent, b.number(extent.getType(), number));
-    all = all ? b.createOrFold<arith::AndIOp>(all, same) : same;
+    Value same = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, extent,
+                                       b.number(extent.getType(), number));
+    all = all ? arith::AndIOp::create(b, all, same).getResult() : same;
   }
   return all;
 }
@@ -142,18 +142,19 @@ Value hasComponents(LaneBuilder &b, const ArrayView &array,
 
 /// If the array has other components, each access by itself.
 void LaneBody::emitInterleaved(const Interleaved &group) {
-  ArrayView array(cast<ir::ElementAccess>(group.accesses.front()).getArray());
-  Value fits = hasComponents(b, array, group.extents);
-  if (matchPattern(fits, m_One())) {
+  if (group.isCertain) {
     for (auto [access, value] : llvm::zip(group.accesses, emitTogether(group)))
       vectors[access->getResult(0)] = value;
     return;
   }
+  ArrayView array(cast<ir::ElementAccess>(group.accesses.front()).getArray());
   SmallVector<Type> types;
   for (Operation *access : group.accesses)
     for (Type type : access->getResultTypes())
       types.push_back(b.vectorOf(type));
-  auto branch = scf::IfOp::create(b, types, fits, /*withElseRegion=*/true);
+  auto branch =
+      scf::IfOp::create(b, types, hasComponents(b, array, group.extents),
+                        /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
   Values together = emitTogether(group);

@@ -67,21 +67,21 @@ private:
     if (count == 0)
       return;
     auto access = cast<ir::ElementAccess>(op);
-    auto [found, isNew] = extents.try_emplace(access.getArray(), count, 0);
-    Extents &known = found->second;
-    if (isNew)
-      takeConstants(access.getArray(), known);
+    Extents &known =
+        extents.try_emplace(access.getArray(), constantsOf(op, count))
+            .first->second;
     if (known.size() == count)
       for (auto [extent, index] :
            llvm::zip_equal(known, access.getIndices().take_back(count)))
         extent = std::max(extent, *constantOf(index) + 1);
   }
 
-  /// Those that the compiler knows; of others, indices tell.
-  static void takeConstants(Value array, Extents &known) {
-    for (auto [extent, value] : llvm::zip_equal(
-             known, ArrayView(array).extents.take_back(known.size())))
-      extent = constantOf(value).value_or(0);
+  /// The last extents of the array of `op`; 0 where they are not constants.
+  static Extents constantsOf(Operation *op, size_t count) {
+    ArrayView array(cast<ir::ElementAccess>(op).getArray());
+    return llvm::map_to_vector<2>(
+        array.extents.take_back(count),
+        [](Value extent) { return constantOf(extent).value_or(0); });
   }
 
   /// Null: `op` has no part in a group.
@@ -159,6 +159,7 @@ private:
     group.extents = known;
     for (int64_t extent : known)
       group.count *= extent;
+    group.isCertain = constantsOf(op, known.size()) == known;
     join(group, op, component);
     auto access = cast<ir::ElementAccess>(op);
     open.push_back({&group,
@@ -210,6 +211,12 @@ private:
   llvm::DenseMap<Value, Extents> extents;
   SmallVector<Open> open;
 };
+
+bool InterleavedAccesses::leaveGaps() const {
+  return llvm::any_of(all, [](const Interleaved &group) {
+    return group.isCertain && group.accesses.size() < group.count;
+  });
+}
 
 InterleavedAccesses::InterleavedAccesses(scf::ForOp row, const Shapes &shapes) {
   Finder(*this, row, shapes);

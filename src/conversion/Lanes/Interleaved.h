@@ -16,6 +16,7 @@ struct Interleaved {
   llvm::SmallVector<unsigned, 4> components; ///< of each access
   llvm::SmallVector<int64_t, 2> extents;     ///< of the components
   unsigned count = 1;                        ///< product of the extents
+  bool isCertain = false;                    ///< the array has these extents
 
   /// Loads go up to the first one, stores and additions down to the last.
   mlir::Operation *place() const;
@@ -24,11 +25,14 @@ struct Interleaved {
   }
 };
 
-/// All of a row. How many components an array has is known at run time only, so
-/// it is taken from the indices and must be looked at.
+/// All of a row. How many components an array has may be known at run time
+/// only; then it is taken from the indices and must be looked at.
 class InterleavedAccesses {
 public:
   InterleavedAccesses(mlir::scf::ForOp row, const Shapes &shapes);
+
+  /// Whether some of them certainly do not use all components.
+  bool leaveGaps() const;
 
   /// Null: `op` is none of them.
   const Interleaved *of(mlir::Operation *op) const { return groups.lookup(op); }

@@ -40,6 +40,25 @@ costate.kernel @vectors(%x: !costate.array<f32, 2>, %y: !costate.array<f32, 2>, 
   }
 }
 
+// Nothing is looked at if the extents are known. LLVM would gather the first two
+// of three, so straight code has lanes as well.
+// CHECK-LABEL: llvm.func internal @points.chunk0
+// CHECK-SAME:    costate.vector_lanes = 4
+// CHECK-NOT:     scf.if
+// CHECK-COUNT-3: llvm.load %{{.*}} : !llvm.ptr -> vector<4xf32>
+// CHECK-NOT:     gather
+costate.kernel @points(%x: !costate.array<f32, 2> {costate.extents = array<i64: -1, 3>}, %z: !costate.array<f32, 1>) {
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %size = costate.extent %z[0] : !costate.array<f32, 1>
+  costate.range (%i) in (%size) {
+    %a = costate.load %x[%i, %c0] : !costate.array<f32, 2>
+    %b = costate.load %x[%i, %c1] : !costate.array<f32, 2>
+    %s = arith.mulf %a, %b : f32
+    costate.store %s, %z[%i] : !costate.array<f32, 1>
+  }
+}
+
 // Components that are not in the group stay as they are. An addition joins
 // what it adds.
 // CHECK-LABEL: llvm.func internal @some.chunk0
