@@ -46,6 +46,7 @@ struct LaneCosts {
   double gain;            ///< lanes pay if they take that part of the time
   size_t side;            ///< operations as cheap as a look at the mask
   int64_t interleaved; ///< components that are cheaper shuffled than gathered
+  int64_t guessed;     ///< the same, where the extents are not certain
   unsigned streams;    ///< rows of memory that are fetched ahead
   unsigned few;        ///< lanes for each work item of a row that has none
   double ordered;      ///< each work item: its place in the order of lengths

@@ -215,7 +215,7 @@ def test_elements_beside_each_other_by_sums_that_wrap(lanes):
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
-@pytest.mark.parametrize("components, a, b", [(2, 0, 1), (2, 1, 1), (3, 0, 1), (3, 2, 0), (3, 1, 1), (4, 3, 1), (4, 0, 0), (5, 4, 2)])
+@pytest.mark.parametrize("components, a, b", [(2, 0, 1), (2, 1, 1), (3, 0, 1), (3, 2, 0), (3, 1, 1), (4, 3, 1), (4, 0, 0), (8, 7, 2), (9, 4, 8), (9, 0, 0), (10, 9, 3)])
 def test_straight_code_of_some_components(components, a, b, dtype):
     n, dtype = 53, getattr(ti, dtype)
     p, q, r = (ti.Vector.field(components, dtype, n, needs_grad=True) for _ in range(3))
@@ -248,3 +248,32 @@ def test_straight_code_of_some_components(components, a, b, dtype):
     assert np.allclose(p.grad.to_numpy(), gradient, rtol=1e-6)
     slopes["q"][:, a] = 0
     assert np.array_equal(q.grad.to_numpy(), slopes["q"]) and np.array_equal(r.grad.to_numpy(), slopes["r"])
+
+
+@pytest.mark.parametrize("lanes", [0, 1, 4, 16])
+def test_straight_code_of_matrices(lanes):
+    n = 37
+    ti.init(arch=ti.cpu, lanes=lanes)
+    a, b, c = (ti.Matrix.field(3, 3, ti.f32, n, needs_grad=True) for _ in range(3))
+    t = ti.field(ti.f32, n, needs_grad=True)
+
+    @ti.kernel
+    def work():
+        for i in range(n):
+            c[i] = a[i] @ b[i]
+            t[i] = a[i][0, 1] + b[i].trace()
+
+    random = np.random.default_rng(5)
+    x, y, s = (random.random((n, 3, 3)).astype(np.float32) for _ in range(3))
+    a.from_numpy(x)
+    b.from_numpy(y)
+    work()
+    assert np.allclose(c.to_numpy(), x @ y, rtol=1e-6)
+    assert np.allclose(t.to_numpy(), x[:, 0, 1] + np.trace(y, axis1=1, axis2=2), rtol=1e-6)
+    c.grad.from_numpy(s)
+    t.grad.fill(0.5)
+    work.grad()
+    by_a = s @ y.transpose(0, 2, 1)
+    by_a[:, 0, 1] += 0.5
+    assert np.allclose(a.grad.to_numpy(), by_a, rtol=1e-5)
+    assert np.allclose(b.grad.to_numpy(), x.transpose(0, 2, 1) @ s + 0.5 * np.eye(3), rtol=1e-5)

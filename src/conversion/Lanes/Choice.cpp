@@ -412,14 +412,15 @@ private:
 };
 
 /// Straight code is left to the loop vectoriser of LLVM, which does not bear
-/// that some of it leaves the loop, and gathers where components are left out.
+/// that some of it leaves the loop, unless that gathers components.
 bool isStraight(scf::ForOp row, const InterleavedAccesses &interleaved) {
   auto isControl = [](Operation *op) {
     auto assertion = dyn_cast<ir::AssertOp>(op);
     return op->getNumRegions() > 0 || isa<tape::PushOp>(op) ||
            (assertion && assertion.getRefuses());
   };
-  return !interleaved.leaveGaps() && !ir::contains(row.getRegion(), isControl);
+  return !interleaved.defeatVectoriser() &&
+         !ir::contains(row.getRegion(), isControl);
 }
 
 /// Whether those of two vectors take less time than twice those of one: the sum

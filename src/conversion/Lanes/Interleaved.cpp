@@ -90,7 +90,9 @@ private:
     if (count == 0)
       return nullptr;
     auto known = extents.find(cast<ir::ElementAccess>(op).getArray());
-    int64_t all = 1, most = sizing::laneCosts().interleaved;
+    bool isCertain = constantsOf(op, known->second.size()) == known->second;
+    int64_t all = 1, most = isCertain ? sizing::laneCosts().interleaved
+                                      : sizing::laneCosts().guessed;
     for (int64_t extent : known->second)
       all = std::min(most + 1, all * extent);
     bool fits = known->second.size() == count && all > 1;
@@ -212,9 +214,11 @@ private:
   SmallVector<Open> open;
 };
 
-bool InterleavedAccesses::leaveGaps() const {
+bool InterleavedAccesses::defeatVectoriser() const {
+  constexpr unsigned mostOfVectoriser = 8;
   return llvm::any_of(all, [](const Interleaved &group) {
-    return group.isCertain && group.accesses.size() < group.count;
+    return group.isCertain && (group.accesses.size() < group.count ||
+                               group.count > mostOfVectoriser);
   });
 }
 

@@ -31,8 +31,9 @@ class InterleavedAccesses {
 public:
   InterleavedAccesses(mlir::scf::ForOp row, const Shapes &shapes);
 
-  /// Whether some of them certainly do not use all components.
-  bool leaveGaps() const;
+  /// Whether LLVM's loop vectoriser gathers some: it shuffles groups that are
+  /// complete and not too large.
+  bool defeatVectoriser() const;
 
   /// Null: `op` is none of them.
   const Interleaved *of(mlir::Operation *op) const { return groups.lookup(op); }
