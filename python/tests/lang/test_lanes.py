@@ -277,3 +277,25 @@ def test_straight_code_of_matrices(lanes):
     by_a[:, 0, 1] += 0.5
     assert np.allclose(a.grad.to_numpy(), by_a, rtol=1e-5)
     assert np.allclose(b.grad.to_numpy(), x.transpose(0, 2, 1) @ s + 0.5 * np.eye(3), rtol=1e-5)
+
+
+@pytest.mark.parametrize("lanes", [0, 1, 2, 4, 8])
+@pytest.mark.parametrize("components", [2, 3, 4, 8, 9])
+def test_one_component_of_narrowed_integers(components, lanes):
+    """LLVM stores 8 bytes of a truncated number under a constant mask of one element."""
+    n = 20
+    ti.init(arch=ti.cpu, lanes=lanes, cpu_max_num_threads=1)
+    for own in (0, components - 1):
+        c, s, w = ti.Vector.field(components, ti.i32, n), ti.field(ti.i64, n), ti.field(ti.f64, n)
+        c.fill(7)
+
+        @ti.kernel
+        def work():
+            for i in range(n):
+                c[i][own] = ti.cast(s[i], ti.i32)
+                w[i] = ti.sin(w[i])
+
+        work()
+        expected = np.full((n, components), 7)
+        expected[:, own] = 0
+        assert np.array_equal(c.to_numpy(), expected)

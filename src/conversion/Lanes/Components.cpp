@@ -43,12 +43,16 @@ public:
   /// The components of the group only.
   void store(ValueRange pieces) {
     bool isAll = !active && group.components.size() == group.count;
-    for (auto [piece, value] : llvm::enumerate(pieces))
+    for (auto [piece, value] : llvm::enumerate(pieces)) {
+      SmallVector<unsigned> own = ownOf(piece);
       if (isAll)
         LLVM::StoreOp::create(b, value, placeOf(piece), alignment);
-      else
+      else if (!active && own.size() == 1)
+        storeOne(piece, own.front(), value);
+      else if (!own.empty())
         LLVM::MaskedStoreOp::create(b, value, placeOf(piece), writtenOf(piece),
                                     alignment);
+    }
   }
 
   /// A component of each lane.
@@ -76,8 +80,16 @@ private:
                                       b.zero(type), alignment);
   }
 
-  Value placeOf(unsigned piece) {
-    Value number = b.number(b.getI64Type(), int64_t(piece) * b.lanes);
+  /// LLVM 22 stores the wide number of a truncation, if a constant mask has the
+  /// first element alone.
+  void storeOne(unsigned piece, unsigned element, Value value) {
+    value = LLVM::ExtractElementOp::create(b, value,
+                                           b.number(b.getI64Type(), element));
+    LLVM::StoreOp::create(b, value, placeOf(piece, element), alignment);
+  }
+
+  Value placeOf(unsigned piece, unsigned element = 0) {
+    Value number = b.number(b.getI64Type(), int64_t(piece) * b.lanes + element);
     return LLVM::GEPOp::create(b, first.getType(), type.getElementType(), first,
                                ValueRange(number));
   }
@@ -108,11 +120,20 @@ private:
     return LLVM::ShuffleVectorOp::create(b, active, active, lanes);
   }
 
-  /// Those of them that are of the group.
-  Value writtenOf(unsigned piece) {
-    SmallVector<bool> bits;
+  /// The elements of a piece that are of the group.
+  SmallVector<unsigned> ownOf(unsigned piece) {
+    SmallVector<unsigned> own;
     for (unsigned k = 0; k < b.lanes; ++k)
-      bits.push_back(group.has((piece * b.lanes + k) % group.count));
+      if (group.has((piece * b.lanes + k) % group.count))
+        own.push_back(k);
+    return own;
+  }
+
+  /// Those of active lanes.
+  Value writtenOf(unsigned piece) {
+    SmallVector<bool> bits(b.lanes, false);
+    for (unsigned k : ownOf(piece))
+      bits[k] = true;
     Value own = arith::ConstantOp::create(
         b, DenseElementsAttr::get(b.vectorOf(b.getI1Type()), bits));
     return active ? b.both(lanesOf(piece), own) : own;

@@ -6,6 +6,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SmallBitVector.h"
 
 using namespace mlir;
 
@@ -214,12 +215,68 @@ private:
   SmallVector<Open> open;
 };
 
+namespace {
+
+/// What a row does with the components of one element.
+struct Element {
+  Value array;
+  ValueRange indices; ///< but for those of components
+  unsigned count;
+  llvm::SmallBitVector used;
+  bool isWritten = false;
+  bool isReloaded =
+      false; ///< pieces wait for what was stored to a part of them
+
+  explicit Element(const Interleaved &group)
+      : array(arrayOf(group)), indices(indicesOf(group)), count(group.count),
+        used(group.count) {}
+
+  bool isOf(const Interleaved &group) const {
+    return array == arrayOf(group) && indices == indicesOf(group);
+  }
+
+  void add(const Interleaved &group) {
+    bool isLoad = isa<ir::LoadOp>(group.accesses.front());
+    isReloaded |= isLoad && isWritten;
+    isWritten |= !isLoad;
+    for (unsigned component : group.components)
+      used.set(component);
+  }
+
+private:
+  static Value arrayOf(const Interleaved &group) {
+    return cast<ir::ElementAccess>(group.accesses.front()).getArray();
+  }
+  static ValueRange indicesOf(const Interleaved &group) {
+    return cast<ir::ElementAccess>(group.accesses.front())
+        .getIndices()
+        .drop_back(group.extents.size());
+  }
+};
+
+} // namespace
+
 bool InterleavedAccesses::defeatVectoriser() const {
-  constexpr unsigned mostOfVectoriser = 8;
-  return llvm::any_of(all, [](const Interleaved &group) {
-    return group.isCertain && (group.accesses.size() < group.count ||
-                               group.count > mostOfVectoriser);
-  });
+  constexpr unsigned fewComponents = 3, mostOfVectoriser = 8;
+  SmallVector<Element> elements;
+  for (const Interleaved &group : all) {
+    if (!group.isCertain)
+      return false;
+    auto isOfGroup = [&](const Element &one) { return one.isOf(group); };
+    Element *known = llvm::find_if(elements, isOfGroup);
+    if (known == elements.end())
+      known = &elements.emplace_back(group);
+    known->add(group);
+  }
+  auto isBetterThere = [](const Element &one) {
+    return one.isReloaded || (one.used.all() && one.count > fewComponents &&
+                              one.count <= mostOfVectoriser);
+  };
+  auto isGathered = [](const Element &one) {
+    return !one.used.all() || one.count > mostOfVectoriser;
+  };
+  return llvm::none_of(elements, isBetterThere) &&
+         llvm::any_of(elements, isGathered);
 }
 
 InterleavedAccesses::InterleavedAccesses(scf::ForOp row, const Shapes &shapes) {

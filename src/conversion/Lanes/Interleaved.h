@@ -31,8 +31,9 @@ class InterleavedAccesses {
 public:
   InterleavedAccesses(mlir::scf::ForOp row, const Shapes &shapes);
 
-  /// Whether LLVM's loop vectoriser gathers some: it shuffles groups that are
-  /// complete and not too large.
+  /// Whether LLVM's loop vectoriser would take longer over them: it gathers
+  /// where components are left out, or are too many. It is faster where lanes
+  /// would load a part of what they have stored, and where it shuffles many.
   bool defeatVectoriser() const;
 
   /// Null: `op` is none of them.
