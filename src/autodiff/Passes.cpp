@@ -129,26 +129,27 @@ struct NormalizeLoops : impl::NormalizeLoopsBase<NormalizeLoops> {
   void runOnOperation() override { normalizeLoops(getOperation()); }
 };
 
-struct DropUnitDimensions : impl::DropUnitDimensionsBase<DropUnitDimensions> {
+/// Makes a change, and folds what follows from it if there was one.
+template <class Base, bool (*change)(Operation *)>
+struct ThenCanonicalized : Base {
   void runOnOperation() override {
-    OpPassManager passes(getOperation()->getName());
+    if (!change(this->getOperation()))
+      return;
+    OpPassManager passes(this->getOperation()->getName());
     passes.addPass(createCanonicalizerPass());
-    if (dropUnitDimensions(getOperation()) &&
-        failed(runPipeline(passes, getOperation())))
-      signalPassFailure();
+    if (failed(this->runPipeline(passes, this->getOperation())))
+      this->signalPassFailure();
   }
 };
 
+struct DropUnitDimensions
+    : ThenCanonicalized<impl::DropUnitDimensionsBase<DropUnitDimensions>,
+                        dropUnitDimensions> {};
+
 struct InlineLoopsThatRunOnce
-    : impl::InlineLoopsThatRunOnceBase<InlineLoopsThatRunOnce> {
-  void runOnOperation() override {
-    OpPassManager passes(getOperation()->getName());
-    passes.addPass(createCanonicalizerPass());
-    if (inlineLoopsThatRunOnce(getOperation()) &&
-        failed(runPipeline(passes, getOperation())))
-      signalPassFailure();
-  }
-};
+    : ThenCanonicalized<
+          impl::InlineLoopsThatRunOnceBase<InlineLoopsThatRunOnce>,
+          inlineLoopsThatRunOnce> {};
 
 struct InlineCalls : impl::InlineCallsBase<InlineCalls> {
   void runOnOperation() override {

@@ -85,15 +85,19 @@ private:
         [](Value extent) { return constantOf(extent).value_or(0); });
   }
 
+  static bool areCertain(Operation *op, const Extents &known) {
+    return constantsOf(op, known.size()) == known;
+  }
+
   /// Null: `op` has no part in a group.
   const Extents *extentsOf(Operation *op) const {
     size_t count = trailing(op);
     if (count == 0)
       return nullptr;
     auto known = extents.find(cast<ir::ElementAccess>(op).getArray());
-    bool isCertain = constantsOf(op, known->second.size()) == known->second;
-    int64_t all = 1, most = isCertain ? sizing::laneCosts().interleaved
-                                      : sizing::laneCosts().guessed;
+    int64_t all = 1, most = areCertain(op, known->second)
+                                ? sizing::laneCosts().interleaved
+                                : sizing::laneCosts().guessed;
     for (int64_t extent : known->second)
       all = std::min(most + 1, all * extent);
     bool fits = known->second.size() == count && all > 1;
@@ -162,7 +166,7 @@ private:
     group.extents = known;
     for (int64_t extent : known)
       group.count *= extent;
-    group.isCertain = constantsOf(op, known.size()) == known;
+    group.isCertain = areCertain(op, known);
     join(group, op, component);
     auto access = cast<ir::ElementAccess>(op);
     open.push_back({&group,
@@ -224,8 +228,8 @@ struct Element {
   unsigned count;
   llvm::SmallBitVector used;
   bool isWritten = false;
-  bool isReloaded =
-      false; ///< pieces wait for what was stored to a part of them
+  /// Pieces wait for what was stored to a part of them.
+  bool isReloaded = false;
 
   explicit Element(const Interleaved &group)
       : array(arrayOf(group)), indices(indicesOf(group)), count(group.count),
