@@ -161,7 +161,7 @@ private:
         llvm::any_of(accesses, [](auto &access) { return access.isLoad(); }) &&
         (steering.contains(range, array) || passesOn(array));
     // Additions may meet each other, if stores and loads ask about them.
-    bool shares = loads && !differ && llvm::any_of(accesses, isAddition) &&
+    bool shares = loads && llvm::any_of(accesses, isAddition) &&
                   llvm::all_of(accesses, isShareable);
     SmallVector<Use> uses;
     for (const ArrayAccess &access : accesses) {

@@ -55,4 +55,40 @@ TEST(Owner, SeveralAddToAnElementThatNobodyStores) {
               [&] { k.grad(x, y, own); });
 }
 
+/// And beside stores whose indices are in memory, of numbers with and without a
+/// derivative: who stores where another one adds, stores or loads is refused.
+TEST(Owner, SeveralAddBesideStoresFoundInMemory) {
+  Kernel k = kernel("place", [](ArrayRef<double, 1> x, ArrayRef<double, 1> y,
+                                ArrayRef<int, 1> at, ArrayRef<int, 1> from,
+                                ArrayRef<int, 1> to) {
+    parallel(x.size(), [&](Index i) {
+      IF (i < 2) {
+        y(at(i)) = 3 * x(i);
+      }
+      ELSE { y(at(i)) = 5.0; }
+      y(to(i)) += 2 * y(from(i));
+    });
+  });
+  auto x = active<double>({1, 2, 3}), y = active<double>({0, 0, 0, 0, 0});
+  auto at = constant<int>({2, 1, 0}), to = constant<int>({4, 4, 3});
+  k(x, y, at, at, to);
+  EXPECT_EQ(y.to_host(), (std::vector<double>{5, 6, 3, 10, 18}));
+  y.grad().from_host({1, 10, 100, 1000, 10000});
+  k.grad(x, y, at, at, to);
+  EXPECT_EQ(x.grad().to_host(), (std::vector<double>{60300, 60030, 0}));
+  auto refuses = [&](std::vector<int> stored, std::vector<int> loaded,
+                     std::vector<int> added) {
+    auto a = constant<int>(stored), b = constant<int>(loaded),
+         c = constant<int>(added);
+    expectError(ErrorCode::CannotReplay, {"`place`"},
+                [&] { k.grad(x, y, a, b, c); });
+  };
+  refuses({2, 1, 0}, {2, 1, 0}, {4, 4, 2}); // adds where another one stores
+  refuses({2, 1, 0}, {2, 1, 0}, {4, 0, 3}); // likewise, what has no derivative
+  refuses({2, 2, 0}, {2, 2, 0}, {4, 4, 3}); // both store
+  refuses({2, 1, 2}, {2, 1, 2}, {4, 4, 3}); // likewise
+  refuses({2, 1, 0}, {1, 1, 0}, {4, 4, 3}); // loads what another one stores
+  refuses({2, 1, 0}, {2, 4, 0}, {4, 3, 3}); // loads where another one adds
+}
+
 } // namespace
