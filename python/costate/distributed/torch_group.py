@@ -101,7 +101,7 @@ class TorchGroup(_core.Communicator):
         return self._lent(array, True) if self.in_place else torch.from_numpy(array.to_numpy().reshape(-1).view(np.uint8))
 
     def _room(self, array: _core.Array) -> torch.Tensor:
-        return self._lent(array) if self.in_place else torch.empty(array.nbytes, dtype=torch.uint8)
+        return self._lent(array) if self.in_place else torch.empty(array.nbytes, dtype=torch.uint8, device="cpu")
 
     def _put(self, array: _core.Array, received: torch.Tensor) -> None:
         if self.in_place:

@@ -139,7 +139,7 @@ class _Launch:
         """A copy, of the dtype of another tensor."""
         if not self.copies:
             return torch.from_dlpack(array).to(like.dtype, copy=True)  # type: ignore[attr-defined]
-        host = torch.empty(tuple(array.shape), dtype=TORCH_DTYPES[array.dtype])
+        host = torch.empty(tuple(array.shape), dtype=TORCH_DTYPES[array.dtype], device="cpu")
         array.read(host)
         return host.to(like.device, like.dtype)
 

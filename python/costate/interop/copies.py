@@ -32,14 +32,14 @@ class Copied(Kept):
     def __init__(self, tensor: torch.Tensor, device: _core.Device, dtype: _core.DType,
                  gradient: torch.Tensor | None) -> None:
         self.array = _core.Array(device, dtype, list(tensor.shape), grad=gradient is not None)
-        self.place, self.shape = tensor.data_ptr(), tensor.shape
+        self.place, self.shape, self.dtype = tensor.data_ptr(), tensor.shape, tensor.dtype
         self.known: Any = None           # what the array holds
         self.array_version = self.array.version
         self.generation = runtime.generation
 
     def fits(self, tensor: torch.Tensor) -> bool:
-        return (self.generation == runtime.generation and self.shape == tensor.shape
-                and self.array.has_grad == tensor.requires_grad)
+        return (self.generation == runtime.generation and self.place == tensor.data_ptr() and self.shape == tensor.shape
+                and self.dtype is tensor.dtype and self.array.has_grad == tensor.requires_grad)
 
     def before(self, tensor: torch.Tensor) -> None:
         """Before a launch."""
@@ -109,7 +109,7 @@ def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
 
 def read(array: _core.Array, tensor: Any) -> torch.Tensor:
     """Into the tensor; what it holds then, on the host."""
-    host = torch.empty(tensor.shape, dtype=tensor.dtype)
+    host = torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu")
     array.read(host)
     with torch.no_grad():
         tensor.copy_(host)

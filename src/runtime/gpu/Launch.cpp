@@ -283,9 +283,11 @@ static Result<Grid> fullGrid(Launch &launch, const DeviceFunction &function,
   return full;
 }
 
-static Grid atMost(Grid grid, int64_t threads) {
-  return {std::min(grid.blocks, threads / grid.blockThreads),
-          grid.blockThreads};
+/// Blocks for all work items, but at most so many: fewer threads than work
+/// items would leave two of them to some, and the others would wait.
+static Grid blocksFor(int64_t workItems, int64_t most, int blockThreads) {
+  int64_t all = (workItems + blockThreads - 1) / blockThreads;
+  return {std::min(all, most), blockThreads};
 }
 
 /// Whether the threads of a function may take any work items.
@@ -300,25 +302,30 @@ constexpr int64_t sharedRounds = 8;
 /// same time, or the neighbours of a work item, which share memory with it, run
 /// much later. Threads that need too many registers for that take one each.
 static Result<Grid> gridOfMany(Launch &launch, const DeviceFunction &function,
-                               int64_t threads, int64_t workItems) {
+                               int64_t mostThreads, int64_t workItems) {
   int usual = blockThreads(launch, usualBlockThreads);
-  Grid most{threads / usual, usual};
+  int64_t threads = std::min(mostThreads, workItems);
+  Grid most = blocksFor(workItems, mostThreads / usual, usual);
   if (threads <= usual || function.tiles ||
       (!function.addsUp && !takesAny(function)))
     return most;
   auto full = fullGrid(launch, function,
                        function.addsUp ? std::span(blockThreadsOfSums)
                                        : std::span(blockThreadsOfCrowds));
-  if (!full || function.addsUp)
-    return full ? atMost(*full, threads) : full;
+  if (!full)
+    return full;
+  int size = full->blockThreads;
+  if (function.addsUp)
+    return blocksFor(workItems, std::min(full->blocks, mostThreads / size),
+                     size);
   Driver &driver = launch.engine.driver();
-  bool isFull = full->blocks * full->blockThreads >= threads;
+  bool isFull = full->blocks * size >= threads;
   if (isFull && !driver.isShared())
     return most;
-  int64_t blocks = (workItems + full->blockThreads - 1) / full->blockThreads;
-  int64_t enough =
-      isFull ? sharedRounds * full->blocks : driver.properties().mostBlocks;
-  return Grid{std::min(blocks, enough), full->blockThreads};
+  return blocksFor(workItems,
+                   isFull ? sharedRounds * full->blocks
+                          : driver.properties().mostBlocks,
+                   size);
 }
 
 //===-- Blocks that the kernel asks for -----------------------------------===//
@@ -372,21 +379,21 @@ static Result<Grid> chosenGrid(const Launch &launch,
   if (mostThreads(launch, function) == 1)
     return Grid{1, 1};
   const Properties &gpu = launch.engine.driver().properties();
-  int64_t size = std::min<int64_t>(function.blockDim, gpu.blockThreads);
-  int64_t blocks = (workItems + size - 1) / size;
-  return Grid{std::clamp<int64_t>(blocks, 1, gpu.mostBlocks),
-              static_cast<int>(size)};
+  Grid grid = blocksFor(
+      workItems, gpu.mostBlocks,
+      static_cast<int>(std::min<int64_t>(function.blockDim, gpu.blockThreads)));
+  return Grid{std::max<int64_t>(grid.blocks, 1), grid.blockThreads};
 }
 
 static Result<Grid> gridOf(Launch &launch, const DeviceFunction &function,
                            int64_t workItems) {
   if (function.blockDim)
     return chosenGrid(launch, function, workItems);
-  auto threads = static_cast<int64_t>(
-      std::min(mostThreads(launch, function), static_cast<size_t>(workItems)));
+  auto most = static_cast<int64_t>(mostThreads(launch, function));
+  int64_t threads = std::min(most, workItems);
   if (threads == 1)
     return Grid{1, 1};
-  auto grid = gridOfMany(launch, function, threads, workItems);
+  auto grid = gridOfMany(launch, function, most, workItems);
   if (!grid || threads > grid->blockThreads)
     return grid;
   // whole warps: code is made for a size

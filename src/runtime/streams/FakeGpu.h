@@ -65,8 +65,9 @@ struct CodeObject {
 
 struct FunctionObject {
   std::function<void(std::span<const uint64_t> words)> body;
-  size_t shared = 0;             ///< bytes, of the last launch
-  size_t sharedLimit = 44 << 10; ///< it has 4 KiB by itself
+  unsigned blocks = 0, blockThreads = 0; ///< of the last launch
+  size_t shared = 0;                     ///< bytes, likewise
+  size_t sharedLimit = 44 << 10;         ///< it has 4 KiB by itself
   int limitChanges = 0;
   /// Of memory that a thread keeps, by what the code says; none: 0.
   std::function<int(const std::string &text)> localBytes;
@@ -537,11 +538,13 @@ inline void FakeGpu::makeCode(Functions &api) {
     *blocks = 1;
     return success;
   };
-  api.launchKernel = [](Function function, unsigned, unsigned, unsigned,
-                        unsigned, unsigned, unsigned, unsigned shared,
+  api.launchKernel = [](Function function, unsigned blocks, unsigned, unsigned,
+                        unsigned threads, unsigned, unsigned, unsigned shared,
                         Stream stream, void **, void **extra) {
     if (shared > function->sharedLimit)
       return invalidValue;
+    function->blocks = blocks;
+    function->blockThreads = threads;
     function->shared = shared;
     if (extra[0] != launchBuffer || extra[2] != launchBufferBytes ||
         extra[4] != fake->api().launchEnd())
