@@ -311,7 +311,7 @@ class Tape:
         if state.hidden:
             self.inner[id(known)] = known, tensor
         elif not known.is_copied and id(known) not in self.tensors:
-            from costate.interop.tensors import place_of
+            from costate.interop.copies import place_of
             self.tensors[id(known)] = known, tensor, known.array.version
             self.places[place_of(tensor)] = known
 
@@ -319,7 +319,7 @@ class Tape:
         """The same for one elsewhere than the device; a gradient is that of one tensor."""
         self.copies[id(known)] = known, tensor, known.array.version
         if not known.array.has_grad:
-            from costate.interop.tensors import place_of
+            from costate.interop.copies import place_of
             self.places[place_of(tensor)] = known
 
     def host_array(self, value: Any, make: Any) -> Any:
@@ -460,7 +460,7 @@ class Tape:
         """The array of the loss, or None if no launch is given it."""
         if isinstance(self.loss, Storage):
             return self.loss.core()
-        from costate.interop.tensors import place_of
+        from costate.interop.copies import place_of
         known = getattr(self.loss, "_costate", None)
         if not any(id(known) in met for met in (self.tensors, self.copies, self.inner)):
             known = self.places.get(place_of(self.loss))

@@ -10,7 +10,7 @@ from .. import _core, errors
 from costate.lang.base.state import records, state
 from costate.lang.base import runtime
 from . import device_for, memory_kind
-from .copies import Copied, Kept
+from .copies import Copied, Kept, make_gradient, of_same_gradient, place_of, version_of
 
 DTYPES = {
     torch.bool: _core.DType.bool,
@@ -63,17 +63,10 @@ def _gradient_of(tensor: torch.Tensor) -> torch.Tensor | None:
     if tensor.dtype == torch.float16:
         reject(tensor, "requires a gradient, which Costate keeps in float32; use "
                 "`torch_function`, or float32")
-    if tensor.grad is None:
-        tensor.grad = torch.zeros_like(tensor)
-    if not tensor.grad.is_contiguous():  # that of a sum is one number, seen many times
-        tensor.grad = tensor.grad.contiguous()
-    if tensor.grad.dtype != tensor.dtype:
+    gradient = make_gradient(tensor)
+    if gradient.dtype != tensor.dtype:
         reject(tensor, "has a `.grad` of another dtype")
-    return tensor.grad
-
-
-def _version_of(tensor: torch.Tensor) -> int | None:
-    return None if tensor.is_inference() else tensor._version
+    return gradient
 
 
 def adopt(tensor: torch.Tensor, gradient: torch.Tensor | None, device: _core.Device,
@@ -101,7 +94,7 @@ class _Known(Kept):
     def __init__(self, tensor: torch.Tensor, device: _core.Device) -> None:
         check(tensor)
         self.gradient = gradient = _gradient_of(tensor)
-        self.version = _version_of(tensor)
+        self.version = version_of(tensor)
         self.array = adopt(tensor, gradient, device, announced=self.version is not None)
         self.array_version = self.array.version
         self.place = tensor.data_ptr()
@@ -195,15 +188,15 @@ def _make(tensor: torch.Tensor, copies: bool) -> _Known | Copied:
     return Copied(tensor, runtime.device(), DTYPES[tensor.dtype], _gradient_of(tensor))
 
 
-def place_of(tensor: torch.Tensor) -> tuple[Any, ...]:
-    """What tensors have in common that are the same argument of a recording."""
-    return tensor.data_ptr(), tensor.shape, tensor.dtype, tensor.requires_grad
-
-
-def _of_tape(tensor: torch.Tensor) -> _Known | None:
+def _of_tape(tensor: torch.Tensor) -> _Known | Copied | None:
     """The array that the recording has over the memory: `x[t]` is another tensor each time."""
-    known = state.tape.places.get(place_of(tensor)) if records() else None
-    if known is None:
+    if not records():
+        return None
+    copy = of_same_gradient(state.tape, tensor)
+    if copy is not None and place_of(copy[1]) == place_of(tensor) and copy[0].fits(tensor):
+        return copy[0]
+    known = state.tape.places.get(place_of(tensor))
+    if known is None or known.is_copied and known.array.has_grad:   # of another `.grad`
         return None
     known.attach(tensor)
     return known if known.fits(tensor) else None
@@ -304,12 +297,22 @@ def _refuse_common_memory(tensors: Sequence[tuple[_Known | Copied, torch.Tensor]
     copied = [(known, tensor) for known, tensor in tensors if isinstance(known, Copied)]
     for k, (known, tensor) in enumerate(copied):
         for other, its in copied[:k]:
-            apart = (known.place >= other.place + its.nbytes or other.place >= known.place + tensor.nbytes)
-            if not apart and known is not other and (known.is_written() or other.is_written()):
+            if known is not other and (_overlap(tensor, its) and (known.is_written() or other.is_written())
+                                       or _have_common_gradients(known, tensor, other, its)):
                 for one in (known, other):
                     one.forget()
                 raise errors.BadArgument(f"{_describe(tensor)} and {_describe(its)} have memory in common, and it is written; "
                                          "pass two tensors")
+
+
+def _have_common_gradients(known: Copied, tensor: torch.Tensor, other: Copied, its: torch.Tensor) -> bool:
+    """And the launch has written them."""
+    return (known.is_gradient_written() and (_overlap(tensor.grad, its) or _overlap(tensor.grad, its.grad))
+            or other.is_gradient_written() and (_overlap(its.grad, tensor) or _overlap(its.grad, tensor.grad)))
+
+
+def _overlap(a: torch.Tensor | None, b: torch.Tensor | None) -> bool:
+    return (a is not None and b is not None and a.data_ptr() < b.data_ptr() + b.nbytes and b.data_ptr() < a.data_ptr() + a.nbytes)
 
 
 def _launch(function: Callable[..., Any], arguments: Sequence[Any], options: Mapping[str, Any],

@@ -235,3 +235,123 @@ def test_autograd_sees_what_repeated_launches_write(place):
     squares(x, y)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         product.backward()
+
+
+@ti.kernel
+def step(g: ti.types.ndarray(), p: ti.types.ndarray()):
+    for i in p:
+        p[i] -= g[i] / 2
+        g[i] = 0
+
+
+@ti.kernel
+def add_squares(x: ti.types.ndarray(), y: ti.types.ndarray()):
+    for i in x:
+        y[i] += x[i] ** 2
+
+
+@ti.kernel
+def thrice(x: ti.types.ndarray(), y: ti.types.ndarray()):
+    for i in x:
+        y[i] = 3 * x[i]
+
+
+@ti.kernel
+def total(x: ti.types.ndarray(), s: ti.types.ndarray()):
+    for i in x:
+        s[0] += x[i]
+
+
+@ti.kernel
+def products(x: ti.types.ndarray(), w: ti.types.ndarray(), y: ti.types.ndarray()):
+    for i in x:
+        y[i] += x[i] * w[i]
+
+
+def test_a_gradient_as_an_argument_beside_its_tensor(place):
+    p = torch.ones(3, device=place, requires_grad=True)
+    p.grad = torch.full((3,), 2.0, device=place)
+    step(p.grad, p)
+    assert p.tolist() == [0, 0, 0] and p.grad.tolist() == [0, 0, 0]
+
+
+def test_tensors_of_inference_mode_are_written_outside_of_it(place):
+    with torch.inference_mode():
+        x = torch.ones(3, device=place)
+    thrice(x, x)
+    thrice(x, x)
+    assert x.tolist() == [9, 9, 9]
+
+
+def test_strided_tensors_are_refused_that_were_none(place):
+    @ti.kernel
+    def k(x: ti.types.ndarray(ndim=2)):
+        for i, j in x:
+            x[i, j] += 1
+
+    x = torch.zeros(2, 2, device=place)
+    k(x)
+    x.t_()
+    with pytest.raises(ValueError, match="contiguous"):
+        k(x)
+
+
+def test_other_memory_under_a_tape_adds_to_the_same_gradient(place):
+    x, y = (torch.full((2,), v, device=place, requires_grad=True) for v in (1.0, 0.0))
+    s = torch.zeros(1, device=place, requires_grad=True)
+    x.grad = torch.full((2,), 100.0, device=place)
+    with ti.ad.Tape(s):
+        add_squares(x, y)
+        x.data = torch.full((2,), 3.0, device=place)
+        add_squares(x, y)
+        total(y, s)
+    assert x.grad.tolist() == [108, 108]
+    x.grad = None
+    y.data.zero_()
+    with ti.ad.Tape(s):
+        add_squares(x, y)
+        total(y, s)
+    assert x.grad.tolist() == [6, 6]
+
+
+def test_results_of_pytorch_are_one_argument_of_a_tape(place):
+    p = torch.ones(2, device=place, requires_grad=True)
+    x, y = p * 2, torch.zeros(2, device=place, requires_grad=True) * 1
+    s = torch.zeros(1, device=place, requires_grad=True) * 1
+    with ti.ad.Tape(s):
+        add_squares(x, y)
+        add_squares(x, y)
+        total(y, s)
+        total(y, s)
+    assert s.tolist() == [32] and x._grad.tolist() == [16, 16]
+
+
+@pytest.mark.parametrize("value", [0.0, 2.0])
+@pytest.mark.parametrize("part", [slice(None), slice(1)])
+def test_results_that_pytorch_overwrites_under_a_tape(place, value, part):
+    x, y = (torch.full((2,), v, device=place, requires_grad=True) for v in (value, 0.0))
+    s = torch.zeros(1, device=place, requires_grad=True)
+    with pytest.raises(RuntimeError, match="written"):
+        with ti.ad.Tape(s):
+            thrice(x, y)
+            with torch.no_grad():
+                y[part] = 0
+            total(y, s)
+
+
+def test_tensors_with_the_same_gradient(place):
+    x, w, y = (torch.full((2,), v, device=place, requires_grad=True) for v in (3.0, 4.0, 0.0))
+    x.grad = w.grad = torch.zeros(2, device=place)
+    y.grad = torch.ones(2, device=place)
+    with pytest.raises(ValueError, match="in common"):
+        products.grad(x, w, y)
+    assert x.grad.tolist() == [0, 0]
+    for _ in range(2):
+        y.data.zero_()
+        s = torch.zeros(1, device=place, requires_grad=True)
+        if isinstance(x._costate, copies.Copied):   # which may have the sum of both
+            x.grad.zero_()
+            with ti.ad.Tape(s):
+                products(x, w, y)
+                total(y, s)
+            assert x.grad.tolist() == [7, 7]
