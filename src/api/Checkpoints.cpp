@@ -210,12 +210,26 @@ void Checkpoints::dropState(size_t position) {
   schedule.drop(position);
 }
 
+/// There are at least two.
+void Checkpoints::dropOne() {
+  schedule.limit(schedule.kept().size() - 1);
+  dropState(*schedule.before(steps() - 1).drop);
+}
+
 void Checkpoints::makeRoom(size_t bytes) {
   while (budget && schedule.kept().size() > 1 &&
-         fixedBytes() + snapshots.bytes() + bytes > budget) {
-    schedule.limit(schedule.kept().size() - 1);
-    dropState(*schedule.before(steps() - 1).drop);
-  }
+         fixedBytes() + snapshots.bytes() + bytes > budget)
+    dropOne();
+}
+
+void Checkpoints::keepToBudget() {
+  limitSlots();
+  schedule.limit(std::max(schedule.limit(), schedule.kept().size()));
+}
+
+void Checkpoints::settle() {
+  for (limitSlots(); schedule.kept().size() > schedule.limit(); limitSlots())
+    dropOne();
 }
 
 void Checkpoints::requireRoom() const {

@@ -42,6 +42,10 @@ public:
   /// The first entry of `step`; of the last one and one: the end.
   size_t begin(const TapeImpl &tape, size_t step) const;
 
+  /// Before the pass backwards: leaves room for all that is known by then.
+  void settle();
+  /// Within it: states may have become larger.
+  void keepToBudget();
   /// For the pass backwards: goes back to the state kept last.
   runtime::Schedule::Pass next(size_t end) const;
   void restore();
@@ -83,6 +87,7 @@ private:
   void dropState(size_t position);
   /// For so many bytes more, if states can be dropped.
   void makeRoom(size_t bytes);
+  void dropOne();
   void requireRoom() const;
 
   const size_t slots, budget;

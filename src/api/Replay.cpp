@@ -1,6 +1,9 @@
 #include "api/Replay.h"
 
 #include "api/Checked.h"
+#include "runtime/ArrayRows.h"
+
+#include <algorithm>
 
 using namespace costate;
 using namespace costate::api;
@@ -66,31 +69,54 @@ size_t Replay::lastToRun(size_t first, size_t last) const {
   return last;
 }
 
-void Replay::recordStep(size_t first, size_t last, size_t notRun) {
+/// What the log will copy at most when `entry` runs.
+size_t Replay::costOf(const TapeEntry &entry) const {
+  size_t cost = entry.partBytes();
+  entry.forEachUse(
+      [&](const std::shared_ptr<ArrayStorage> &array, const Box *written) {
+        if (!written)
+          return;
+        bool isWanted = std::ranges::any_of(entry.wants, [&](const Want &want) {
+          return entry.arguments[want.argument].array == array;
+        });
+        cost += isWanted ? runtime::bytesOf(*array, {written, 1})
+                         : tape.log.costOf(*array, *written);
+      });
+  return cost;
+}
+
+/// False if the log would take more than `room`.
+bool Replay::recordStep(size_t first, size_t last, size_t notRun, size_t room) {
   for (size_t e = first; e < last; ++e) {
+    TapeEntry &entry = *tape.entries[e];
+    const bool runs = e < notRun;
+    if (runs && room < SIZE_MAX && tape.log.bytes() + costOf(entry) > room)
+      return false;
     tape.log.beginEntry(std::this_thread::get_id(), e);
-    tape.entries[e]->record(tape.log, /*runs=*/e < notRun);
+    entry.record(tape.log, runs);
   }
+  return true;
 }
 
 /// Runs steps as a recording does; false if that would take too much room.
 bool Replay::record(size_t begin, size_t end) {
-  const size_t room = checkpoints.room() + checkpoints.tapeOfOne();
+  const bool isOne = end - begin == 1;
+  const size_t room =
+      isOne ? SIZE_MAX : checkpoints.room() + checkpoints.tapeOfOne();
   const size_t notRun =
       lastToRun(checkpoints.begin(tape, begin), checkpoints.begin(tape, end));
   size_t before = 0, largest = 0;
   for (size_t step = begin; step < end; ++step) {
-    if (step > begin && before + largest > room) {
-      checkpoints.limitSteps(step - begin);
+    if (!recordStep(checkpoints.begin(tape, step),
+                    checkpoints.begin(tape, step + 1), notRun, room)) {
+      checkpoints.limitSteps(std::max<size_t>(step - begin, 1));
       return false;
     }
-    recordStep(checkpoints.begin(tape, step), checkpoints.begin(tape, step + 1),
-               notRun);
     checkpoints.notePeak(newest.bytes() + tape.log.peakBytes());
     largest = std::max(largest, tape.log.bytes() - before);
     before = tape.log.bytes();
   }
-  checkpoints.noteTape(largest, end - begin == 1);
+  checkpoints.noteTape(largest, isOne);
   checkpoints.noteRuns(end - begin - 1);
   return true;
 }
@@ -138,8 +164,10 @@ void Replay::run(const Progress &progress) {
   const size_t intact = checkpoints.intactSteps();
   const size_t all = intact + checkpoints.steps();
   checkpoints.beginRuns();
+  checkpoints.settle();
   for (size_t end = checkpoints.steps(); end > 0;) {
     checkpoints.dropFrom(end);
+    checkpoints.keepToBudget();
     runtime::Schedule::Pass pass = checkpoints.next(end);
     checkpoints.restore();
     repeat(checkpoints.lastState(), pass.to);

@@ -32,7 +32,9 @@ private:
   void reverseEntries(size_t first, size_t last, const Left &tell = {});
   void reverseIntact(const Left &tell);
   bool record(size_t begin, size_t end);
-  void recordStep(size_t first, size_t last, size_t notRun);
+  bool recordStep(size_t first, size_t last, size_t notRun,
+                  size_t room = SIZE_MAX);
+  size_t costOf(const TapeEntry &entry) const;
   size_t lastToRun(size_t first, size_t last) const;
   void forget();
 

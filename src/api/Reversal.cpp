@@ -106,8 +106,9 @@ static std::string lossText(const TapeImpl &tape,
   if (copy.loss == Loss::Unseen)
     return "has been overwritten by " + tape.writerText(copy) +
            ", when it was too late to keep a copy; copy the array into one of "
-           "its own memory, or say so with written_outside (and adopt it as "
-           "`announced`) where others write it";
+           "its own memory before that (`clone()` in PyTorch), or in C++ say "
+           "so with written_outside (and adopt it as `announced`) where others "
+           "write it";
   return "has been overwritten by " + tape.writerText(copy) +
          (copy.loss == Loss::Memory
               ? ", when there was no memory to keep a copy"

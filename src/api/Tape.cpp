@@ -5,6 +5,8 @@
 #include "api/Recording.h"
 #include "api/Reversal.h"
 
+#include <filesystem>
+
 using namespace costate;
 using namespace costate::api;
 using namespace costate::detail;
@@ -62,6 +64,12 @@ Tape::Tape(TapeOptions options) : impl(std::make_shared<TapeImpl>()) {
     raise(ErrorCode::BadArgument,
           "`on_host` and `folder` say where the snapshots of a `Tape` go, and "
           "it takes none; give `snapshots` or `budget` too");
+  if (std::error_code none;
+      !options.folder.empty() &&
+      !std::filesystem::is_directory(options.folder, none))
+    raise(ErrorCode::BadArgument,
+          "the `folder` of a `Tape` is " + options.folder +
+              ", which is no folder; make it, or name another one");
   if (!options.snapshot)
     impl->log.forbidCopies();
   if (runsAgain)

@@ -469,6 +469,15 @@ void VersionLog::countBytes(size_t bytes) {
   peak = std::max(peak, held);
 }
 
+size_t VersionLog::costOf(const ArrayStorage &array,
+                          const Box &elements) const {
+  std::lock_guard lock(mutex);
+  auto found = contents.histories.find(array.identity);
+  if (found == contents.histories.end())
+    return 0;
+  return bytesOf(array, found->second.wanted.within(elements).boxes());
+}
+
 size_t VersionLog::bytes() const {
   std::lock_guard lock(mutex);
   return held;

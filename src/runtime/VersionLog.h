@@ -104,6 +104,8 @@ public:
 
   /// In the order of time.
   std::vector<const Copy *> copies() const;
+  /// What a write of these elements would add to bytes().
+  size_t costOf(const ArrayStorage &array, const Box &elements) const;
   /// For copies that the log does not make itself; lives at least until
   /// clear().
   std::shared_ptr<CopyMemory> memoryOf(const std::shared_ptr<Device> &device);

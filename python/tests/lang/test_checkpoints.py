@@ -1,5 +1,6 @@
 """Tapes that take snapshots."""
 
+import itertools
 import tempfile
 
 import numpy as np
@@ -242,7 +243,8 @@ def test_budgets(text, size):
 @pytest.mark.parametrize("options, text", [(dict(snapshots=0), "0 snapshots"), (dict(snapshots=True), "True snapshots"),
                                            (dict(budget="much"), "'much'"), (dict(budget=0), "budget of 0"),
                                            (dict(budget="3 XB"), "'3 XB'"), (dict(on_host=True), "takes none"),
-                                           (dict(folder="/tmp"), "takes none")])
+                                           (dict(folder="/tmp"), "takes none"),
+                                           (dict(snapshots=1, folder="/no/such"), "/no/such, which is no folder")])
 def test_options_that_make_no_sense(options, text):
     with pytest.raises(qd.errors.BadArgument, match=text):
         qd.ad.Tape(**options)
@@ -251,6 +253,54 @@ def test_options_that_make_no_sense(options, text):
 def test_a_budget_that_is_too_small_names_what_is_needed():
     with pytest.raises(qd.errors.OutOfMemory, match="needs at least .* for one snapshot"):
         Wave().run(5, budget=100)
+
+
+@pytest.mark.parametrize("marks", ["steps", "step", "steps but the last", "none"])
+def test_a_budget_holds(marks):
+    """Whatever steps write: what the last one adds, and what several of them take at once, which one alone does not."""
+    n, steps = 1000, 24
+    x, y = (qd.field(qd.f64, shape=n, needs_grad=True) for _ in range(2))
+    loss = qd.field(qd.f64, shape=(), needs_grad=True)
+
+    @qd.kernel
+    def direct():
+        for i in x:
+            y[i] = qd.cos(x[i])
+
+    @qd.kernel
+    def move():
+        for i in x:
+            x[i] = x[i] + 0.1 * qd.sin(x[i]) * y[i]
+
+    @qd.kernel
+    def measure():
+        for i in x:
+            loss[None] += x[i] ** 2
+
+    def gradient(**options):
+        x.from_numpy(np.sin(np.arange(n)))
+        with qd.ad.Tape(loss, **options) as tape:
+            told = {"steps": steps, "steps but the last": steps - 1}.get(marks, 0)
+            marked = tape.steps(told) if told else ()
+            for t, _ in zip(range(steps), itertools.chain(marked, itertools.repeat(None))):
+                if marks == "step":
+                    tape.step()
+                direct()
+                move()
+            measure()
+        return [f.to_numpy() for f in (x.grad, x, y, loss)], tape.report().peak_bytes
+
+    expected, _ = gradient()
+    fit = 0
+    for states in np.arange(2.0, 26.0, 0.75):
+        budget = int(states * 8 * n)
+        try:
+            found, peak = gradient(budget=budget)
+        except qd.errors.OutOfMemory:
+            continue
+        assert same(found, expected) and peak <= budget, (states, peak / 8 / n)
+        fit += 1
+    assert fit > 20
 
 
 def test_a_function_of_pytorch_of_many_launches():
