@@ -227,7 +227,7 @@ void Checkpoints::keepToBudget() {
   schedule.limit(std::max(schedule.limit(), schedule.kept().size()));
 }
 
-void Checkpoints::settle() {
+void Checkpoints::dropToBudget() {
   for (limitSlots(); schedule.kept().size() > schedule.limit(); limitSlots())
     dropOne();
 }

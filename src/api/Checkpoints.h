@@ -43,7 +43,7 @@ public:
   size_t begin(const TapeImpl &tape, size_t step) const;
 
   /// Before the pass backwards: leaves room for all that is known by then.
-  void settle();
+  void dropToBudget();
   /// Within it: states may have become larger.
   void keepToBudget();
   /// For the pass backwards: goes back to the state kept last.

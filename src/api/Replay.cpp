@@ -164,7 +164,7 @@ void Replay::run(const Progress &progress) {
   const size_t intact = checkpoints.intactSteps();
   const size_t all = intact + checkpoints.steps();
   checkpoints.beginRuns();
-  checkpoints.settle();
+  checkpoints.dropToBudget();
   for (size_t end = checkpoints.steps(); end > 0;) {
     checkpoints.dropFrom(end);
     checkpoints.keepToBudget();
