@@ -140,6 +140,8 @@ class Tape:
         self.arrays: dict[Any, Any] = {}        # arrays that were arguments beside tensors of PyTorch, and their versions at first
         self.hosts: list[Any] = []         # arrays of NumPy that were arguments, and what stands for them
         self.copies: dict[Any, Any] = {}        # tensors of PyTorch elsewhere than the device, and the arrays for them
+        self.gradients: dict[int, Any] = {}     # by the memory of a gradient: the last of `copies` with that, and its tensor
+        self.copied: set[int] = set()           # ids of tensors with one
         self.hidden_copies: dict[Any, Any] = {} # those that functions with a gradient of their own have used
         self.pasts: list[Any] = []         # gradients of the user
         self.inner: dict[Any, Any] = {}         # tensors that only functions with gradients of their own have used

@@ -80,8 +80,9 @@ class Copied(Kept):
         tape.add_copy(self, tensor)
         if self.array.has_grad:
             gradient = make_gradient(tensor)
-            self.is_further = ("copy", id(tensor)) in tape.places or of_same_gradient(tape, tensor) is not None
-            tape.places["copy", id(tensor)] = tape.places["gradient", gradient.data_ptr()] = self, tensor
+            self.is_further = id(tensor) in tape.copied or of_same_gradient(tape, tensor) is not None
+            tape.copied.add(id(tensor))
+            tape.gradients[gradient.data_ptr()] = self, tensor
             tape.places.setdefault(place_of(tensor), self)   # for the loss
 
     def attach(self, tensor: torch.Tensor) -> None:
@@ -153,7 +154,7 @@ def of_same_gradient(tape: Any, tensor: Any) -> tuple[Copied, torch.Tensor] | No
     """What a recording has for a tensor with this `.grad`, and that one."""
     if tensor.grad is None or tensor.numel() == 0:
         return None
-    copied, other = tape.places.get(("gradient", tensor.grad.data_ptr()), (None, None))
+    copied, other = tape.gradients.get(tensor.grad.data_ptr(), (None, None))
     return (copied, other) if other is not None and other.grad is not None and other.grad.data_ptr() == tensor.grad.data_ptr() else None
 
 
