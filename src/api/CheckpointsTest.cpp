@@ -1,8 +1,10 @@
+#include "TemporaryFolder.h"
 #include "api/TapeTest.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <thread>
 
 using namespace costate;
@@ -201,6 +203,14 @@ TEST_F(Checkpointed, KeepSnapshotsElsewhere) {
   expectError(ErrorCode::BadArgument, {"/no/such/folder", "make it"}, [] {
     Tape nowhere({.snapshots = 2, .folder = "/no/such/folder"});
   });
+  std::optional<test::TemporaryFolder> place(std::in_place);
+  const std::string folder = place->path;
+  Tape gone({.snapshots = 2, .folder = folder});
+  place.reset();
+  Waves waves(device, 40);
+  waves.start();
+  expectError(ErrorCode::OutOfMemory, {folder, "give a folder"},
+              [&] { waves.record(gone, 5); });
 }
 
 /// What is elsewhere leaves its room to others, not to copies of more steps.

@@ -61,12 +61,15 @@ class Copied(Kept):
         if state.hidden and state.tape is not None:
             state.tape.hidden_copies[id(self)] = self
         self.version = version_of(tensor)
-        if self.array.has_grad:
-            self.gradient_version = self.array.grad.version
         if not records():
             self._write_gradient(tensor)
         elif id(self) not in state.tape.copies:
             self._join(state.tape, tensor)
+        self._note_gradient()
+
+    def _note_gradient(self) -> None:
+        if self.array.has_grad:
+            self.gradient_version = self.array.grad.version
 
     def _is_result(self) -> bool:
         """Of a launch that is recorded, with a gradient."""
@@ -105,8 +108,7 @@ class Copied(Kept):
     def forget(self) -> None:
         """What the array holds is not what the tensor is to be."""
         self.known, self.array_version = None, self.array.version
-        if self.array.has_grad:
-            self.gradient_version = self.array.grad.version
+        self._note_gradient()
 
     def is_gradient_written(self) -> bool:
         """By a launch, and not copied back yet."""
@@ -132,7 +134,6 @@ class Copied(Kept):
     def _write_gradient(self, tensor: torch.Tensor) -> None:
         if self.array.has_grad:
             self.array.grad.write(on_host(make_gradient(tensor)))
-            self.gradient_version = self.array.grad.version
 
     def read_gradient(self, tensor: torch.Tensor) -> None:
         """Of a recording."""
