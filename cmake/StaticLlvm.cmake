@@ -17,7 +17,6 @@ add_link_options(-Wl,--gc-sections)
 # in a newer libgcc_s, but in each libgcc.a.
 add_library(costate-older STATIC ${PROJECT_SOURCE_DIR}/cmake/older_libraries.c)
 set_target_properties(costate-older PROPERTIES C_VISIBILITY_PRESET hidden)
-link_libraries(costate-older)
 add_link_options(@${PROJECT_SOURCE_DIR}/cmake/older_libraries.rsp)
 set(CMAKE_CXX_STANDARD_LIBRARIES "-l:libgcc.a")
 
@@ -26,26 +25,32 @@ set(CMAKE_CXX_STANDARD_LIBRARIES "-l:libgcc.a")
 add_library(costate-llvm INTERFACE)
 target_link_libraries(costate-llvm INTERFACE ${COSTATE_LLVM_FILE})
 
-function(costate_compiled_targets folder result)
+function(costate_targets folder types result)
   get_property(found DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
   get_property(below DIRECTORY ${folder} PROPERTY SUBDIRECTORIES)
   set(all)
   foreach(target ${found})
     get_target_property(type ${target} TYPE)
-    if(type MATCHES "STATIC_LIBRARY|EXECUTABLE")
+    if(type MATCHES "${types}")
       list(APPEND all ${target})
     endif()
   endforeach()
   foreach(inner ${below})
-    costate_compiled_targets(${inner} more)
+    costate_targets(${inner} "${types}" more)
     list(APPEND all ${more})
   endforeach()
   set(${result} ${all} PARENT_SCOPE)
 endfunction()
 
-# Called when all targets are there.
+# Not link_libraries(), which would have it exported with the installed targets.
+function(costate_link_older)
+  costate_targets(${PROJECT_SOURCE_DIR} "SHARED_LIBRARY|MODULE_LIBRARY|EXECUTABLE" targets)
+  set_property(TARGET ${targets} APPEND PROPERTY LINK_LIBRARIES costate-older)
+endfunction()
+
+# Both are called when all targets are there.
 function(costate_link_llvm)
-  costate_compiled_targets(${PROJECT_SOURCE_DIR} targets)
+  costate_targets(${PROJECT_SOURCE_DIR} "STATIC_LIBRARY|EXECUTABLE" targets)
   list(TRANSFORM targets REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>" OUTPUT_VARIABLE objects)
   file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/objects.txt
        CONTENT "$<JOIN:$<FILTER:${objects},EXCLUDE,[.]pch$>,\n>\n")

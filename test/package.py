@@ -1,4 +1,4 @@
-"""What `./dev package` rests on: the objects of this build link with nothing
+"""What `./dev package` rests on: its build can be configured, the objects of this build link with nothing
 but LLVM's static archives, and only what they use of them comes along."""
 
 import subprocess
@@ -13,6 +13,10 @@ from check_symbols import too_new
 
 LLVM = Path("/usr/lib/llvm-22")
 LARGEST = 145_000_000  # with names, for CPUs, NVIDIA and AMD; everything that is in the archives has four times that
+
+
+def configure(root, folder):
+    return subprocess.run(["cmake", "--preset", "package", "-B", folder], cwd=root, capture_output=True, text=True)
 
 
 def link(root, build, folder):
@@ -38,6 +42,7 @@ def run(root, build, preset):
         counts.skips("all", "(the package is made of release code)")
         return counts
     with tempfile.TemporaryDirectory() as name:
+        counts.check("configure", configure(root, Path(name) / "build"))
         library, process = link(root, build, Path(name))
         counts.check("link", process)
         if process.returncode == 0 and (found := versions(library)) != {"COSTATE_LLVM"}:
