@@ -83,6 +83,11 @@ void Checkpoints::open(size_t entry) {
   }
 }
 
+bool Checkpoints::beginsWith(const HostWriteEntry &entry) const {
+  return entry.canBeFirst() &&
+         !versions.contains(entry.arguments[0].array->identity);
+}
+
 /// Arrays that `entry` uses become a part of the snapshots; what somebody else
 /// has written to them since they were used last is kept.
 void Checkpoints::meet(TapeEntry &entry) {
@@ -156,7 +161,8 @@ void Checkpoints::record(TapeImpl &recording, std::unique_ptr<TapeEntry> entry,
     endIntact(position, isStep);
   if (!isIntact && (isStep || begins.empty()))
     open(position);
-  meet(*entry);
+  if (!entry->isFirst())
+    meet(*entry);
   entry->begin(nullptr);
   body();
   entry->end(nullptr);

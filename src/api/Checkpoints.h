@@ -27,6 +27,8 @@ public:
   /// Runs `body` as `entry` of the recording; if it throws, it was none.
   void record(TapeImpl &recording, std::unique_ptr<TapeEntry> entry,
               const std::function<void()> &body);
+  /// Whether its array begins with it.
+  bool beginsWith(const HostWriteEntry &entry) const;
   void clear();
 
   bool hasBudget() const { return budget > 0; }

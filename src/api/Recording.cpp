@@ -69,16 +69,6 @@ void detail::recordEntry(TapeImpl &tape, std::unique_ptr<TapeEntry> entry,
   tape.append(std::move(entry));
 }
 
-/// One number if all are the same.
-static std::vector<std::byte> packed(std::span<const std::byte> values,
-                                     size_t width) {
-  bool isOne = values.size() > width &&
-               std::equal(values.begin() + static_cast<long>(width),
-                          values.end(), values.begin());
-  auto end = values.begin() + static_cast<long>(isOne ? width : values.size());
-  return {values.begin(), end};
-}
-
 void detail::recordHostWrite(const std::shared_ptr<ArrayStorage> &array,
                              const runtime::Box &elements, Loc loc,
                              std::span<const std::byte> values,
@@ -86,13 +76,12 @@ void detail::recordHostWrite(const std::shared_ptr<ArrayStorage> &array,
   std::shared_ptr<TapeImpl> tape = recordingTape();
   if (!tape)
     return body();
-  std::vector<std::byte> kept;
-  if (tape->checkpoints)
-    kept = packed(values, sizeOf(array->dtype));
-  recordEntry(
-      *tape,
-      std::make_unique<HostWriteEntry>(array, elements, loc, std::move(kept)),
-      body);
+  auto entry = std::make_unique<HostWriteEntry>(array, elements, loc);
+  if (tape->checkpoints && tape->checkpoints->beginsWith(*entry))
+    entry->beFirst();
+  else if (tape->checkpoints)
+    entry->keep(values);
+  recordEntry(*tape, std::move(entry), body);
 }
 
 void detail::recordDerivatives(

@@ -122,11 +122,31 @@ std::string detail::hostWriteText(Loc loc) {
 }
 
 HostWriteEntry::HostWriteEntry(std::shared_ptr<ArrayStorage> array, Box written,
-                               Loc loc, std::vector<std::byte> values)
-    : elements(std::move(written)), loc(loc), values(std::move(values)) {
+                               Loc loc)
+    : elements(std::move(written)), loc(loc) {
   uint64_t version = array->version.load();
   bool replaced = elements.size() == array->size;
   arguments.push_back({std::move(array), false, true, replaced, version - 1});
+}
+
+bool HostWriteEntry::canBeFirst() const {
+  const ArrayStorage &array = *arguments[0].array;
+  const bool isShared = array.owner || array.isOpen || array.strangers > 0;
+  return arguments[0].replaced && !array.isCompanion && !isShared;
+}
+
+void HostWriteEntry::keep(std::span<const std::byte> contents) {
+  const size_t width = sizeOf(arguments[0].array->dtype);
+  const bool isOne = contents.size() > width &&
+                     std::equal(contents.begin() + static_cast<long>(width),
+                                contents.end(), contents.begin());
+  contents = isOne ? contents.first(width) : contents;
+  values.assign(contents.begin(), contents.end());
+}
+
+void HostWriteEntry::forEachUse(const Visit &visit) const {
+  if (!arguments[0].array->isCompanion)
+    visit(arguments[0].array, first ? nullptr : &elements);
 }
 
 std::string HostWriteEntry::title() const { return hostWriteText(loc); }
@@ -138,7 +158,7 @@ void HostWriteEntry::reverse(const Reversing &) const {
 
 void HostWriteEntry::runAgain() {
   ArrayStorage &array = *arguments[0].array;
-  if (array.isCompanion)
+  if (first || array.isCompanion)
     return;
   SingleUse write(array, &elements, hostWriteText, loc);
   write.tellWatchers();

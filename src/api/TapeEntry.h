@@ -82,6 +82,8 @@ public:
   virtual bool leavesAll() const { return false; }
   /// Bytes that it keeps from between its parts.
   virtual size_t partBytes() const { return 0; }
+  /// Whether arrays begin with it: before it nobody has used them.
+  virtual bool isFirst() const { return false; }
   /// Keeps what it has written.
   void keepResults(ContentsPlace &place);
   /// Does it once more, as what it depends on is in place.
@@ -122,15 +124,23 @@ private:
 /// The host sets elements of an array: to constants.
 class HostWriteEntry final : public TapeEntry {
 public:
-  /// With `values`, packed, or one number for all, it can be done again.
   HostWriteEntry(std::shared_ptr<runtime::ArrayStorage> array,
-                 runtime::Box elements, Loc loc,
-                 std::vector<std::byte> values = {});
+                 runtime::Box elements, Loc loc);
+
+  /// Whether the array begins with it if nobody has used it before.
+  bool canBeFirst() const;
+  /// Then it is never done again: whenever entries run, the array holds what
+  /// it has written.
+  void beFirst() { first = true; }
+  /// What it writes, packed: it can be done again.
+  void keep(std::span<const std::byte> contents);
 
   std::string title() const override;
   void reverse(const Reversing &with) const override;
   bool isConstant() const override { return true; }
   bool leavesAll() const override { return true; }
+  bool isFirst() const override { return first; }
+  void forEachUse(const Visit &visit) const override;
   size_t bytes() const { return values.size(); }
 
 private:
@@ -138,7 +148,8 @@ private:
 
   const runtime::Box elements;
   const Loc loc;
-  const std::vector<std::byte> values;
+  bool first = false;
+  std::vector<std::byte> values; ///< or one number, if all are the same
 };
 
 /// A gradient by hand: nothing to reverse, but what it leaves in `derivatives`
