@@ -1,5 +1,7 @@
 """PyTorch tensors as arguments of kernels; after test_ad_ndarray_torch of Quadrants."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -318,11 +320,13 @@ def test_results_of_pytorch_are_one_argument_of_a_tape(place):
     p = torch.ones(2, device=place, requires_grad=True)
     x, y = p * 2, torch.zeros(2, device=place, requires_grad=True) * 1
     s = torch.zeros(1, device=place, requires_grad=True) * 1
-    with ti.ad.Tape(s):
-        add_squares(x, y)
-        add_squares(x, y)
-        total(y, s)
-        total(y, s)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with ti.ad.Tape(s):
+            add_squares(x, y)
+            add_squares(x, y)
+            total(y, s)
+            total(y, s)
     assert s.tolist() == [32] and x._grad.tolist() == [16, 16]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import itertools
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from typing import get_type_hints
@@ -619,8 +620,10 @@ class ArrayParameter:
 def _leaf_over(tensor: torch.Tensor) -> torch.Tensor:
     """A leaf over the memory of a result of PyTorch, with the same `.grad`."""
     import torch
-    if tensor._grad is None:
-        tensor._grad = torch.zeros_like(tensor)
+    with warnings.catch_warnings():  # that PyTorch sets none of a result: this sets it
+        warnings.filterwarnings("ignore", "The .grad attribute of a Tensor that is not a leaf")
+        if tensor._grad is None:
+            tensor._grad = torch.zeros_like(tensor)
     leaf = tensor.detach().requires_grad_()
     leaf.grad = tensor._grad
     return leaf
