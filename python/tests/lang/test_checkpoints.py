@@ -150,6 +150,37 @@ def test_host_writes_and_functions_run_again_or_are_kept():
     assert len(seen) == 2 * count
 
 
+def test_arrays_of_numpy_that_steps_read_are_no_part_of_states():
+    n, steps = 1000, 60
+    u, k = (qd.field(qd.f64, shape=n, needs_grad=True) for _ in range(2))
+    loss = qd.field(qd.f64, shape=(), needs_grad=True)
+
+    @qd.kernel
+    def drive(f: qd.types.ndarray(qd.f64, ndim=1)):
+        for i in range(n):
+            u[i] = qd.sin(u[i]) + k[i] * f[i]
+
+    @qd.kernel
+    def measure():
+        for i in u:
+            loss[None] += u[i] ** 2
+
+    def gradient(**options):
+        u.fill(0.3), k.fill(0.2), k.grad.fill(0), loss.fill(0)
+        with qd.ad.Tape(loss, **options) as tape:
+            for t in tape.steps(steps):
+                drive(np.linspace(0, 1, n) + 0.1 * t)
+            measure()
+        return k.grad.to_numpy(), tape.report().peak_bytes
+
+    expected, everything = gradient()
+    found, peak = gradient(snapshots=4)
+    assert same([found], [expected])
+    assert peak <= (4 + 2) * 8 * n + 100 < everything
+    found, peak = gradient(budget=40_000)
+    assert same([found], [expected]) and peak <= 40_000
+
+
 def test_a_gradient_of_the_user_sees_what_its_function_left():
     wave = Wave()
 
