@@ -83,9 +83,20 @@ void Checkpoints::open(size_t entry) {
   }
 }
 
+/// Whether entries find it, whenever they run, as the entry leaves it that is
+/// the first to use it: only entries that are recorded after that write it.
+bool Checkpoints::canBegin(const ArrayStorage &array) const {
+  const bool isShared = array.owner || array.isOpen || array.strangers > 0;
+  return !isShared && !array.isCompanion &&
+         !versions.contains(array.identity) &&
+         std::ranges::none_of(made, [&](const auto &range) {
+           return array.identity > range.first &&
+                  array.identity <= range.second;
+         });
+}
+
 bool Checkpoints::beginsWith(const HostWriteEntry &entry) const {
-  return entry.canBeFirst() &&
-         !versions.contains(entry.arguments[0].array->identity);
+  return entry.arguments[0].replaced && canBegin(*entry.arguments[0].array);
 }
 
 /// Arrays that `entry` uses become a part of the snapshots; what somebody else
@@ -110,7 +121,8 @@ void Checkpoints::meet(TapeEntry &entry) {
 
 void Checkpoints::follow(TapeEntry &entry) {
   if (!entry.obstacle().empty())
-    entry.keepResults(outside);
+    entry.keepResults(
+        outside, [&](const ArrayStorage &array) { return !canBegin(array); });
   entry.forEachUse(
       [&](const std::shared_ptr<ArrayStorage> &array, const Box *) {
         snapshots.add(array);
@@ -164,7 +176,10 @@ void Checkpoints::record(TapeImpl &recording, std::unique_ptr<TapeEntry> entry,
   if (!entry->isFirst())
     meet(*entry);
   entry->begin(nullptr);
+  const uint64_t newest = runtime::newestIdentity();
   body();
+  if (entry->obstacle().empty() && runtime::newestIdentity() > newest)
+    made.emplace_back(newest, runtime::newestIdentity());
   entry->end(nullptr);
   follow(*entry);
   isIntact ? followIntact(*entry, isStep) : countTape(*entry);
@@ -184,6 +199,7 @@ void Checkpoints::clear() {
   expected = 0;
   intact = {};
   versions.clear();
+  made.clear();
   wanted.clear();
   outside.memories.clear();
   isMarked = isNew = false;

@@ -76,6 +76,7 @@ public:
   void addTo(TapeReport &report, const TapeImpl &tape) const;
 
 private:
+  bool canBegin(const runtime::ArrayStorage &array) const;
   bool staysIntact(const TapeEntry &entry) const;
   void endIntact(size_t entry, bool isStep);
   void open(size_t entry);
@@ -106,6 +107,9 @@ private:
   /// What arrays held outside of snapshots.
   ContentsPlace outside;
   size_t keptBytes = 0;
+  /// After the first identity of each pair and up to the second: arrays that
+  /// entries have made which will run again.
+  std::vector<std::pair<uint64_t, uint64_t>> made;
   /// ArrayStorage::version after the last entry that used it, by identity.
   std::map<uint64_t, uint64_t> versions;
 

@@ -612,6 +612,51 @@ TEST_F(Checkpointed, MakeRoomForStepsThatWriteMore) {
   EXPECT_EQ(results[1], results[3]);
 }
 
+TEST_F(Checkpointed, StayWithinABudgetWhereFunctionsFindArrays) {
+  Kernel move =
+      kernel("move", [](ArrayRef<double, 1> u, ArrayRef<double, 1> f) {
+        parallel(u.size(0), [&](Index i) { u(i) = sin(u(i)) * f(i); });
+      });
+  Array<double> total = device.array<double>({}, grad);
+  auto gradient = [&](TapeOptions options) {
+    Array<double> u = device.array<double>({1000}, grad);
+    Array<double> f = device.array<double>({1000}, grad);
+    CustomLaunch quiet{.name = "quiet", .finds_arrays = true, .primal = [&] {
+                         Kernel set = kernel("set", [](ArrayRef<double, 1> f) {
+                           parallel(f.size(0), [&](Index i) { f(i) = 0.5; });
+                         });
+                         set(f);
+                       }};
+    u.fill(0.3), f.fill(0.1), total.fill(0);
+    Tape some(options);
+    {
+      auto recording = some.record();
+      for (int64_t t : some.steps(6)) {
+        if (t == 1)
+          quiet();
+        if (t >= 1)
+          move(u, f);
+      }
+      sum(u, total);
+    }
+    some.backward(total);
+    if (options.budget) {
+      EXPECT_LE(some.report().peak_bytes, options.budget);
+    }
+    return std::pair(u.grad().to_host(), f.grad().to_host());
+  };
+  auto expected = gradient({});
+  size_t fits = 0;
+  for (size_t budget = 8000; budget < 80000; budget += 2000)
+    try {
+      EXPECT_EQ(gradient({.budget = budget}), expected) << budget;
+      ++fits;
+    } catch (const Error &error) {
+      EXPECT_EQ(error.code(), ErrorCode::OutOfMemory) << error.what();
+    }
+  EXPECT_GE(fits, 10u);
+}
+
 /// What an entry has written that was none after all is found by the next one.
 TEST_F(Checkpointed, FindWhatAFailedEntryHasLeft) {
   CustomLaunch fails{.name = "fails",
@@ -712,6 +757,35 @@ TEST_F(StepInputs, MayBeOverwritten) {
     drive(u, f);
     f.fill(0.5 + 0.01 * static_cast<double>(t));
     drive(u, f);
+  });
+}
+
+/// It writes it again as well, but the host does not.
+TEST_F(StepInputs, MayBeMadeByWhatRunsAgain) {
+  Array<double> w = device.array<double>({n}, grad);
+  std::optional<Array<double>> held;
+  CustomLaunch makes{.name = "makes",
+                     .reads = {u},
+                     .writes = {w},
+                     .repeatable = true,
+                     .primal =
+                         [&] {
+                           if (!held)
+                             held = device.array<double>({n}, grad);
+                           held->fill(0.25);
+                           drive(w, *held);
+                         },
+                     .gradient = [] {}};
+  expectSame([&](int64_t t) {
+    if (t == 0)
+      held.reset(), w.fill(0.5);
+    drive(u, t == 1 ? w : input(t));
+    if (t == 1) {
+      makes();
+      held->fill(0.75);
+    }
+    if (t >= 1)
+      drive(u, *held);
   });
 }
 

@@ -41,9 +41,11 @@ void TapeEntry::forEachUse(const Visit &visit) const {
   }
 }
 
-void TapeEntry::keepResults(ContentsPlace &place) {
+void TapeEntry::keepResults(
+    ContentsPlace &place,
+    const std::function<bool(const ArrayStorage &)> &again) {
   forEachUse([&](const std::shared_ptr<ArrayStorage> &array, const Box *box) {
-    if (box)
+    if (box && again(*array))
       results.keep(array, *box, place);
   });
 }
@@ -127,12 +129,6 @@ HostWriteEntry::HostWriteEntry(std::shared_ptr<ArrayStorage> array, Box written,
   uint64_t version = array->version.load();
   bool replaced = elements.size() == array->size;
   arguments.push_back({std::move(array), false, true, replaced, version - 1});
-}
-
-bool HostWriteEntry::canBeFirst() const {
-  const ArrayStorage &array = *arguments[0].array;
-  const bool isShared = array.owner || array.isOpen || array.strangers > 0;
-  return arguments[0].replaced && !array.isCompanion && !isShared;
 }
 
 void HostWriteEntry::keep(std::span<const std::byte> contents) {

@@ -84,8 +84,10 @@ public:
   virtual size_t partBytes() const { return 0; }
   /// Whether arrays begin with it: before it nobody has used them.
   virtual bool isFirst() const { return false; }
-  /// Keeps what it has written.
-  void keepResults(ContentsPlace &place);
+  /// Keeps what it has written to arrays that must have it `again`.
+  void
+  keepResults(ContentsPlace &place,
+              const std::function<bool(const runtime::ArrayStorage &)> &again);
   /// Does it once more, as what it depends on is in place.
   void repeat();
   /// The same if `runs`, as in a recording: keeps what its gradient needs.
@@ -127,10 +129,8 @@ public:
   HostWriteEntry(std::shared_ptr<runtime::ArrayStorage> array,
                  runtime::Box elements, Loc loc);
 
-  /// Whether the array begins with it if nobody has used it before.
-  bool canBeFirst() const;
-  /// Then it is never done again: whenever entries run, the array holds what
-  /// it has written.
+  /// The array begins with it, so it is never done again: whenever entries
+  /// run, the array holds what it has written.
   void beFirst() { first = true; }
   /// What it writes, packed: it can be done again.
   void keep(std::span<const std::byte> contents);
