@@ -257,14 +257,14 @@ void Checkpoints::dropToBudget() {
 void Checkpoints::requireRoom() const {
   if (!budget || fixedBytes() + snapshots.bytes() <= budget)
     return;
-  const size_t one = snapshots.overwrittenBytes();
+  const size_t one = snapshots.mergedBytes();
   if (fixedBytes() + one <= budget)
     return;
   using runtime::bytesText;
   raise(ErrorCode::OutOfMemory,
         "a `Tape` with a budget of " + bytesText(budget) + " needs at least " +
             bytesText(fixedBytes() + one) + ": " + bytesText(one) +
-            " for one snapshot, " + bytesText(one) +
+            " for one snapshot, " + bytesText(snapshots.overwrittenBytes()) +
             " for what arrays hold at the end, " + bytesText(tapeOfOne()) +
             " to reverse the largest step, and " + bytesText(keptBytes) +
             " for what cannot run again; give it more, or mark smaller steps");

@@ -115,10 +115,13 @@ void Snapshots::count(Known &known, Snapshot &snapshot, const Piece &piece) {
   held += bytes;
   peak = std::max(peak, held);
   largest = std::max(largest, snapshot.bytes);
+  size_t first = 0;
   for (const Box &box : piece.elements) {
-    overwritten += bytesOf(array, outside(known.overwritten, box));
+    first += bytesOf(array, outside(known.overwritten, box));
     known.overwritten.add(box);
   }
+  overwritten += first;
+  merged += first ? bytes : 0;
 }
 
 Result<bool> Snapshots::beforeWrite(const ArrayWrite &write) {
@@ -262,7 +265,7 @@ void Snapshots::clear() {
     std::lock_guard lock(mutex);
     std::swap(gone, all);
     std::swap(dropped, snapshots);
-    held = peak = largest = overwritten = 0;
+    held = peak = largest = overwritten = merged = 0;
   }
   dropped.clear();
   for (auto &[identity, known] : gone) {
@@ -290,6 +293,11 @@ size_t Snapshots::largestBytes() const {
 size_t Snapshots::overwrittenBytes() const {
   std::lock_guard lock(mutex);
   return overwritten;
+}
+
+size_t Snapshots::mergedBytes() const {
+  std::lock_guard lock(mutex);
+  return merged;
 }
 
 size_t Snapshots::costOf(const ArrayStorage &array, const Box &elements) const {

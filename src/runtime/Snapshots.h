@@ -49,6 +49,9 @@ public:
   size_t largestBytes() const; ///< of one
   /// Of all elements that have been overwritten since the first one.
   size_t overwrittenBytes() const;
+  /// Of one, if all became it: copies of the same element are all there if
+  /// what was written together with it was not.
+  size_t mergedBytes() const;
   /// What a write of these elements will add to bytes() and to
   /// overwrittenBytes(), together.
   size_t costOf(const ArrayStorage &array, const Box &elements) const;
@@ -99,7 +102,7 @@ private:
   mutable Mutex mutex;           ///< guards what follows
   std::map<uint64_t, Known> all; ///< by identity
   std::vector<Snapshot> snapshots;
-  size_t held = 0, peak = 0, largest = 0, overwritten = 0;
+  size_t held = 0, peak = 0, largest = 0, overwritten = 0, merged = 0;
   std::thread::id user; ///< while they are restored
 };
 

@@ -31,6 +31,23 @@ TEST_F(SnapshotsOf, CopyAnElementOnce) {
   EXPECT_EQ(contents(*x), Values(8, 0));
 }
 
+TEST_F(SnapshotsOf, TellWhatOneOfThemAllWouldHold) {
+  snapshots.add(x);
+  snapshots.take();
+  ASSERT_TRUE(write(*x, slots(*x, 0, 1), 1).ok());
+  snapshots.take();
+  ASSERT_TRUE(write(*x, whole, 2).ok());
+  snapshots.take();
+  ASSERT_TRUE(write(*x, slots(*x, 1, 3), 3).ok());
+  EXPECT_EQ(snapshots.overwrittenBytes(), 64u);
+  EXPECT_EQ(snapshots.mergedBytes(), 16u + 64u);
+  snapshots.drop(2);
+  snapshots.drop(1);
+  EXPECT_EQ(snapshots.bytes(), 16u + 64u);
+  ASSERT_TRUE(snapshots.restore().ok());
+  EXPECT_EQ(contents(*x), Values(8, 0));
+}
+
 TEST_F(SnapshotsOf, AreRestoredAsOftenAsOneWants) {
   snapshots.add(x);
   snapshots.take();
