@@ -71,11 +71,11 @@ def build(kinds):
     """The errors of the build; empty if it succeeds."""
     if not (BUILD / "build.ninja").exists():
         subprocess.run(["/usr/bin/cmake", "--preset", "release",
-                        "-DCMAKE_MAKE_PROGRAM=/usr/bin/ninja"],
+                        "-DCMAKE_MAKE_PROGRAM=/usr/bin/ninja", f"-DCOSTATE_VENV={PYTHON}"],
                        cwd=TREE, check=True, stdout=subprocess.DEVNULL)
     done = subprocess.run(["/usr/bin/ninja", "-C", BUILD, *targets(kinds)],
                           capture_output=True, text=True)
-    return "" if done.returncode == 0 else done.stdout[-3000:]
+    return "" if done.returncode == 0 else (done.stdout + done.stderr)[-3000:]
 
 
 def commands(fault, kind, seconds):
